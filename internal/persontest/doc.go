@@ -1,4 +1,4 @@
-// Package persontest gives tests the terminal of a person: an xterm, on a display that nobody sees, in which the
-// commands of a test run. The post office takes a process for its user only where a person sits, and neither a machine
-// that runs tests nor an agent that does has such a place. Only tests, and programs that measure, import it.
+// Package persontest gives tests the terminal of a person: an xterm on a virtual display, in which the test's
+// commands run. The post office accepts a process as its user's only at a person's terminal, which neither test
+// machines nor agents that run tests have. Only tests, and programs that measure, import it.
 package persontest

@@ -13,22 +13,22 @@ import (
 	"syscall"
 )
 
-// Terminal is an open terminal. The nil Terminal is that of who runs the tests.
+// Terminal is an open terminal. The nil Terminal is the tests' own.
 type Terminal struct {
 	dir     string
 	display string   // as xterm takes it
-	control *os.File // the terminal is open for as long as this is
-	ended   *os.File // at its end when the terminal is closed
+	control *os.File // the terminal is open while this is
+	ended   *os.File // at EOF once the terminal is closed
 
 	mu   sync.Mutex
 	seen int // programs so far
 }
 
-// Open opens a terminal. Without an xterm, or a display for it, it returns nil and says so: commands are then run
-// where the tests are, which is right where a person runs them.
+// Open opens a terminal. Without xterm or Xvfb it prints a note and returns nil: commands then run where the tests
+// run, which is right if a person runs them.
 //
-// The terminal is nobody's child, so that what is above the test, such as an agent that runs it, is not above it. It
-// ends with the test, however that ends.
+// The terminal is an orphan, so that the ancestors of the test, such as an agent, are not its ancestors. It ends with
+// the test, even if that crashes.
 func Open() (*Terminal, error) {
 	for _, program := range []string{"Xvfb", "xterm"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -40,7 +40,7 @@ func Open() (*Terminal, error) {
 			return nil, nil
 		}
 	}
-	dir, err := os.MkdirTemp("/tmp", "ppt") // short, because a socket's path is
+	dir, err := os.MkdirTemp("/tmp", "ppt") // short, since the paths of sockets are limited
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (t *Terminal) open() error {
 	return nil
 }
 
-// Close closes the terminal, and ends what runs there.
+// Close closes the terminal, and ends its commands.
 func (t *Terminal) Close() {
 	if t == nil {
 		return
@@ -99,12 +99,13 @@ func (t *Terminal) Close() {
 	t.ended.Close()
 }
 
-// Program returns a program that runs another one in the terminal, with its own arguments, environment, directory and
-// standard files, and ends as that one does; a signal to it reaches that one. It has the same name, so that it may
-// stand for it on a PATH.
+// Program returns a proxy that runs a program in the terminal, with the proxy's arguments, environment, directory and
+// standard files, forwards signals to it, and ends with its status. It has the same name, so that it can replace the
+// program on a PATH.
 //
-// Of Pennypost's commands it becomes the post office itself, and hooks: the test is the client that runs them, and in
-// their session from then on. An MCP server has a client of its own in the terminal.
+// For Pennypost's commands that run the post office, and for hooks, the proxy executes the program itself: the test
+// is the client that runs hooks, and from then on in their session. An MCP server gets its own client in the
+// terminal.
 func (t *Terminal) Program(path string) (string, error) {
 	if t == nil {
 		return path, nil
@@ -127,8 +128,8 @@ func (t *Terminal) Program(path string) (string, error) {
 	return proxy, os.Link(filepath.Join(t.dir, "seat"), proxy)
 }
 
-// Window returns a command that opens another xterm beside the first, and ends with what runs in it. Nil: there is no
-// terminal but that of the tests.
+// Window returns a command that opens another xterm on the display, which closes when its program ends. Nil: there is
+// only the tests' own terminal.
 func (t *Terminal) Window(args ...string) (*exec.Cmd, error) {
 	if t == nil {
 		return nil, nil

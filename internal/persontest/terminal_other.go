@@ -4,10 +4,10 @@ package persontest
 
 import "os/exec"
 
-// Terminal is an open terminal. The nil Terminal is that of who runs the tests.
+// Terminal is an open terminal. The nil Terminal is the tests' own.
 type Terminal struct{}
 
-// Open returns nil: commands run where the tests are.
+// Open returns nil: commands run where the tests run.
 func Open() (*Terminal, error) { return nil, nil }
 
 // Close does nothing.
@@ -16,5 +16,5 @@ func (t *Terminal) Close() {}
 // Program returns path.
 func (t *Terminal) Program(path string) (string, error) { return path, nil }
 
-// Window returns nil: there is no terminal but that of the tests.
+// Window returns nil: there is only the tests' own terminal.
 func (t *Terminal) Window(args ...string) (*exec.Cmd, error) { return nil, nil }

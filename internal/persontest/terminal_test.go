@@ -40,7 +40,7 @@ func (t *Terminal) program(tb testing.TB, path string) string {
 	return p
 }
 
-// TestProgram holds that a command has its own arguments, variables, directory and files, and the terminal besides.
+// TestProgram tests that a command has its own arguments, variables, directory and files, and the terminal.
 func TestProgram(t *testing.T) {
 	sh := open(t).program(t, "/bin/sh")
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestSignals holds that a signal reaches the command, and that one which ends it ends the proxy.
+// TestSignals tests that signals reach the command, and that a fatal one also ends the proxy.
 func TestSignals(t *testing.T) {
 	sh := open(t).program(t, "/bin/sh")
 	for _, s := range []struct {
@@ -92,7 +92,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// gone waits until a process has ended. Some machines' first process is slow to ask how an orphan ended.
+// gone waits until a process has ended. On some machines the first process is slow to reap orphans.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -107,7 +107,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestClose holds that nothing of the terminal is left, nor what runs there.
+// TestClose tests that closing leaves neither the terminal nor its commands.
 func TestClose(t *testing.T) {
 	terminal := open(t)
 	cmd := exec.Command(terminal.program(t, "/bin/sh"), "-c", "echo $$; exec sleep 60")
@@ -132,7 +132,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestParents holds below which process the commands of Pennypost run.
+// TestParents tests the parent processes of Pennypost's commands.
 func TestParents(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "pennypost")
 	script := "#!/bin/sh\necho $PPID $(cut -d' ' -f4 /proc/$PPID/stat)\n"
@@ -165,7 +165,7 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// BenchmarkProgram measures what the way through the terminal costs a command, beside "direct" without it.
+// BenchmarkProgram measures the cost of running a command through the terminal; "direct" runs without it.
 func BenchmarkProgram(b *testing.B) {
 	there := open(b).program(b, "/bin/true")
 	for name, program := range map[string]string{"direct": "/bin/true", "terminal": there} {

@@ -17,13 +17,13 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// The rooms of the day: the one in which it takes place, and a small one next door.
+// The rooms of the day: the main one and a small one beside it.
 const (
 	Lighthouse mail.RoomName = "lighthouse"
 	Almanac    mail.RoomName = "almanac"
 )
 
-// The stories are journals of the days until toldOn. Times of that date itself are stretched or squeezed.
+// The stories are journals of the days up to toldOn. Times on that date are stretched or compressed.
 var (
 	//go:embed story/lighthouse.jsonl
 	lighthouse string
@@ -33,20 +33,20 @@ var (
 	toldOn = time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC)
 )
 
-// Day is what was written.
+// Day is the result of Write.
 type Day struct {
-	Rooms     []mail.RoomName // the first is where the day takes place
-	Workspace string          // the directory in which docs-writer works
+	Rooms     []mail.RoomName // the first is the main room
+	Workspace string          // the directory of docs-writer
 	Began     time.Time       // this morning
-	Ended     time.Time       // the time that Write was given
+	Ended     time.Time       // the time passed to Write
 	Messages  int
 }
 
-// settings keep retention away from what is older than a week, which the newcomer shall see too.
+// settings keep retention from archiving mail older than a week, which a newcomer should see too.
 const settings = "# The post office of a demonstration.\n[room.retention]\nage = \"60d\"\n"
 
-// Write writes the day that has just come to its end at now into the data directory home, where no post office may
-// run. The directory must not have the day's rooms yet. The same now and home make the same files.
+// Write writes a day that ends at now into the data directory home. No post office may be running there, and the
+// day's rooms must not exist. The same now and home give the same files.
 func Write(ctx context.Context, home config.Home, now time.Time) (Day, error) {
 	if err := home.Create(); err != nil {
 		return Day{}, err
@@ -72,13 +72,14 @@ func Write(ctx context.Context, home config.Home, now time.Time) (Day, error) {
 	return d, nil
 }
 
-// The hours of the day as the stories tell it.
+// The hours of the day in the stories.
 const (
 	opens  = 8*time.Hour + 40*time.Minute
 	closes = 17*time.Hour + 40*time.Minute
 )
 
-// morning is when the day begins that ends at now: at twenty to nine or, if that would be a short day, nine hours ago.
+// morning is when the day that ends at now begins: at 8:40 or, if fewer than four hours remain, nine hours before
+// now.
 func morning(now time.Time) time.Time {
 	if m := midnight(now).Add(opens); now.Sub(m) >= 4*time.Hour {
 		return m
@@ -86,10 +87,10 @@ func morning(now time.Time) time.Time {
 	return now.Add(opens - closes)
 }
 
-// today is the date that the stories count from: that of the day's end or, if the day would begin before the one
-// before it is over, an earlier one.
+// today is the date that the stories count back from: that of the day's end, or the date before if the day began
+// before the previous evening was over.
 func (d *Day) today() time.Time {
-	const evening = 18*time.Hour + 15*time.Minute // when everybody has left
+	const evening = 18*time.Hour + 15*time.Minute // when everyone has left
 	date := midnight(d.Ended)
 	if d.Began.Before(date.AddDate(0, 0, -1).Add(evening)) {
 		return date.AddDate(0, 0, -1)
@@ -101,8 +102,8 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// time returns when something takes place that the stories tell of. The day itself is stretched or squeezed to what
-// there is of it; the days before are as they were told.
+// time returns when an event of the stories happens. The last day is stretched or compressed to fit; earlier days
+// keep their times.
 func (d *Day) time(told mail.Time) mail.Time {
 	date := midnight(told.Std())
 	clock := told.Std().Sub(date)
@@ -114,7 +115,7 @@ func (d *Day) time(told mail.Time) mail.Time {
 	return mail.TimeOf(d.Began.Add(time.Duration(share * float64(d.Ended.Sub(d.Began)))))
 }
 
-// tell puts a story on the disk.
+// tell writes a story to disk.
 func (d *Day) tell(ctx context.Context, home config.Home, room mail.RoomName, story string) error {
 	dir := filepath.Join(home.Rooms(), string(room))
 	if _, err := os.Stat(dir); err == nil {
@@ -133,7 +134,7 @@ func (d *Day) tell(ctx context.Context, home config.Home, room mail.RoomName, st
 	return errors.Join(err, j.Close())
 }
 
-// events reads a story, and moves it to where and when the day takes place.
+// events reads a story, and adapts its times and directory.
 func (d *Day) events(story string) ([]mail.Event, error) {
 	var events []mail.Event
 	for line := range strings.Lines(story) {

@@ -24,14 +24,14 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// Messages of the day that the tests speak of.
+// Messages that the tests mention.
 const (
 	questionDuplicates mail.ID = "msg_0381kwXg260ruAKfiLvq4"
 	questionRelease    mail.ID = "msg_GdcDFJleIKTqHI9yk4Qhw"
 	answerRounding     mail.ID = "msg_eSxcIugiNdGZzNR640bwQ"
 )
 
-// look opens a room of the day at a time, as a post office would. Anything worth a warning fails the test.
+// look opens a room of the day at a time, as a post office would. A logged warning fails the test.
 func look(t *testing.T, home config.Home, room mail.RoomName, now time.Time) *mailroom.Room {
 	t.Helper()
 	var complaints bytes.Buffer
@@ -81,7 +81,7 @@ func events(t *testing.T, r *mailroom.Room) []mail.Event {
 	return all
 }
 
-// TestDay writes the day at several times of it, and looks whether every page has something to show.
+// TestDay writes days that end at several times, and checks that every page has content.
 func TestDay(t *testing.T) {
 	for _, clock := range []string{"2026-05-13T16:20:00Z", "2026-05-13T23:55:00Z", "2026-05-11T10:05:00Z",
 		"2026-05-13T08:39:00Z", "2026-03-01T02:30:00Z", "2026-01-01T12:41:00Z"} {
@@ -168,7 +168,7 @@ func checkKinds(t *testing.T, items []mail.Item) {
 	}
 }
 
-// checkGroups looks at the person's inbox by age.
+// checkGroups checks the age groups of the person's inbox.
 func checkGroups(t *testing.T, r *mailroom.Room, now time.Time) {
 	t.Helper()
 	page, err := r.As(mail.User).Inbox(t.Context(), mail.InboxQuery{All: true, Limit: mail.MaxLimit})
@@ -241,7 +241,7 @@ func checkQuestions(t *testing.T, r *mailroom.Room, items []mail.Item) {
 	}
 }
 
-// checkDocs looks for a document of each kind, one that is gone included.
+// checkDocs checks that there is a document of each kind, including a missing one.
 func checkDocs(t *testing.T, d *Day, items []mail.Item) {
 	t.Helper()
 	seen := make(map[string]bool)
@@ -266,7 +266,7 @@ func checkDocs(t *testing.T, d *Day, items []mail.Item) {
 	}
 }
 
-// TestTold holds what a room of the day has against the story: nothing is lost, and nothing comes of itself.
+// TestTold compares a room of the day with its story: no event may be missing or added.
 func TestTold(t *testing.T) {
 	now := time.Date(2026, 5, 13, 16, 20, 0, 0, time.UTC)
 	home := config.Home(filepath.Join(t.TempDir(), "home"))
@@ -281,7 +281,7 @@ func TestTold(t *testing.T) {
 	for i := range told {
 		told[i].Seq = mail.Seq(i + 1)
 		if m := told[i].Message; m != nil {
-			m.Sent = told[i].At // which the line says once
+			m.Sent = told[i].At // the line has the time only once
 		}
 	}
 	r := look(t, home, Lighthouse, now)
@@ -349,7 +349,7 @@ func (o rooms) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.S
 
 func (o rooms) Rooms(context.Context) ([]mail.RoomStatus, error) { return nil, nil }
 
-// TestLife lets the day go on, as the person who takes part in it sees it.
+// TestLife runs the day's continuation as a person sees it.
 func TestLife(t *testing.T) {
 	home := config.Home(filepath.Join(t.TempDir(), "home"))
 	d, err := Write(t.Context(), home, time.Now())
@@ -422,7 +422,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// checkReply looks whether who replies has read what it replies to, and is there.
+// checkReply checks that an agent read a message before it replies, and is not frozen.
 func checkReply(t *testing.T, user mail.Service, m *mail.Message, unanswered mail.ID) {
 	t.Helper()
 	if m.ReplyTo == unanswered {
@@ -439,8 +439,8 @@ func checkReply(t *testing.T, user mail.Service, m *mail.Message, unanswered mai
 	}
 }
 
-// stayAway retires an agent, which must not come back of itself. An answer by another one shows that time enough went
-// by. The end of a turn in which it was retired may bring it back once.
+// stayAway retires an agent, which must not come back by itself. Another agent's answer shows that enough time has
+// passed. If a turn was running, its end may bring the agent back once.
 func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)

@@ -1,5 +1,5 @@
-// Package demoday is a day in the life of a post office that newcomers, and tests of pages, can look at: five agents
-// and a person. The journals below story tell it; Write moves them to the day that ends now, and Life goes on from
-// there. To tell more, keep the data of a demo --serve, do there what is to be seen, and add the lines of its journal
-// to the story, without seq, prev and crc.
+// Package demoday is a day of a post office with five agents and a person, for newcomers and for tests of pages. The
+// journals in story contain it; Write shifts them so that the day ends now, and Life continues from there. To extend
+// it, keep the data of a demo --serve, act there, and append the new lines of its journal to the story, without seq,
+// prev and crc.
 package demoday

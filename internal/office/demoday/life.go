@@ -17,28 +17,27 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Life continues where the day ended: the agents that are present go on working, one message at a time, and react to
-// what the person writes to them. They are clients of a running post office, and use the doors that agents have.
+// Life continues the day: the agents keep working, one message at a time, and respond to the person. They are clients
+// of a running post office, and use the doors of agents.
 type Life struct {
 	Office mail.Office
-	Dir    string        // where their sessions listen; the paths of sockets must be short
-	Pace   time.Duration // between two messages, give or take a third; default 30 s
+	Dir    string        // the directory of their sockets; paths of sockets must be short
+	Pace   time.Duration // between two messages, plus or minus a third; default 30 s
 }
 
-// seat is where an agent is.
+// seat is an agent's room and name.
 type seat struct {
 	room mail.RoomName
 	name mail.Name
 }
 
-// there are the agents that are there when the day ends.
+// there returns the agents present at the end of the day.
 func there() []seat {
 	return []seat{{Lighthouse, "orchestrator"}, {Lighthouse, "builder-1"}, {Lighthouse, "docs-writer"},
 		{Almanac, "小克"}, {Almanac, "מוריה"}}
 }
 
-// Run lives until ctx ends. The work comes to an end of its own, after about half an hour; the agents stay, and
-// answer.
+// Run returns when ctx ends. The work ends by itself after about half an hour; the agents stay, and answer.
 func (l *Life) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -59,14 +58,14 @@ func (l *Life) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-failed: // before ctx ended, nobody leaves without an error
+	case err := <-failed: // an agent stops before ctx ends only with an error
 		return err
 	}
 }
 
 func (l *Life) pace() time.Duration { return cmp.Or(l.Pace, 30*time.Second) }
 
-// work lets the agents make their moves.
+// work makes the agents carry out their moves.
 func (l *Life) work(ctx context.Context, residents map[mail.Name]*resident) {
 	pace := l.pace()
 	said := make(map[string]mail.ID)
@@ -88,17 +87,17 @@ func (l *Life) work(ctx context.Context, residents map[mail.Name]*resident) {
 	}
 }
 
-// resident is an agent that is there. What follows svc belongs to the goroutine of live.
+// resident is an agent that is present. Only the goroutine of live uses the fields from svc on.
 type resident struct {
 	name     mail.Name
 	listener net.Listener
 	rung     pause.Nudge
 	moves    chan move
-	think    time.Duration // what it takes to read, and to answer
+	think    time.Duration // to read, and again to answer
 	svc      mail.Service
 
-	busy     bool      // with a task: its turn goes on
-	promised []promise // what it will say
+	busy     bool      // with a task: its turn continues
+	promised []promise // messages to send later
 }
 
 type promise struct {
@@ -106,7 +105,7 @@ type promise struct {
 	draft mail.Draft
 }
 
-// resident finds out how the day left an agent, and goes on with its session.
+// resident loads the agent's state at the end of the day, and resumes its session.
 func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident, error) {
 	r := &resident{name: at.name, think: min(time.Second, l.pace()/30), rung: pause.NewNudge(),
 		moves: make(chan move)}
@@ -131,19 +130,19 @@ func (r *resident) turn(ctx context.Context, m mail.Moment, a *mail.Access) (mai
 	return r.svc.Turn(ctx, mail.Turn{Moment: m, Session: sessionOf(r.name), Client: "claude", Access: a})
 }
 
-// sessionOf is the session in which the day left an agent.
+// sessionOf is the session of an agent in the story.
 func sessionOf(n mail.Name) string {
 	sum := sha256.Sum256([]byte(n))
-	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // in the form of a random UUID, as clients' are
+	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // formatted as a random UUID, like those of clients
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// listen is the inbox of the agent's session, as Claude Code has one. Whoever writes there wakes it.
+// listen serves the socket of the agent's session, like that of Claude Code. A line written there wakes the agent.
 func (r *resident) listen() {
 	for {
 		c, err := r.listener.Accept()
 		if err != nil {
-			return // the life is over
+			return // Run has ended
 		}
 		_ = c.SetReadDeadline(time.Now().Add(time.Second))
 		if _, err := bufio.NewReader(c).ReadSlice('\n'); err == nil {
@@ -153,7 +152,7 @@ func (r *resident) listen() {
 	}
 }
 
-// tick is how often an agent looks up from its work, and how long it leaves mail to the door that should wake it.
+// tick is how often an agent checks its mailbox, and how long it leaves mail to the door that should wake it.
 const tick = 1500 * time.Millisecond
 
 func (r *resident) live(ctx context.Context) error {
@@ -180,13 +179,13 @@ func (r *resident) live(ctx context.Context) error {
 	}
 }
 
-// beat is a sign of life. An agent that the person has put aside or retired is not here, and gives none.
+// beat sends a heartbeat. An agent that the person froze or retired sends none.
 func (r *resident) beat(ctx context.Context) (here bool, err error) {
 	me, err := r.svc.Register(ctx, mail.Presence{Session: sessionOf(r.name), Update: true})
 	return err == nil && me.State != mail.Frozen, ignoring(err, mail.NotFound)
 }
 
-// wake is a turn that a door began.
+// wake runs a turn started by a door.
 func (r *resident) wake(ctx context.Context) error {
 	if here, err := r.beat(ctx); !here {
 		return err
@@ -203,8 +202,8 @@ func (r *resident) wake(ctx context.Context) error {
 	return err
 }
 
-// lookUp is what happens between two tools of an agent that works, and now and then with one that does not: a sign of
-// life, and a look into the mailbox.
+// lookUp sends a heartbeat and checks the mailbox, as an agent does between two tools; idle agents also do so now and
+// then.
 func (r *resident) lookUp(ctx context.Context) error {
 	if here, err := r.beat(ctx); !here {
 		return err
@@ -234,7 +233,7 @@ func (r *resident) lookUp(ctx context.Context) error {
 	return r.take(ctx, found, "mcp")
 }
 
-// take reads messages that were handed over, and answers the person.
+// take reads the messages handed over, and answers the person.
 func (r *resident) take(ctx context.Context, items []mail.Item, door string) error {
 	for i := range items {
 		it := &items[i]
@@ -260,13 +259,13 @@ func (r *resident) take(ctx context.Context, items []mail.Item, door string) err
 	return nil
 }
 
-// mark marks. A message that was deleted meanwhile needs no mark.
+// mark marks messages. A message deleted meanwhile needs no mark.
 func (r *resident) mark(ctx context.Context, m mail.Marking) error {
 	_, err := r.svc.Mark(ctx, m)
 	return ignoring(err, mail.NotFound, mail.Denied)
 }
 
-// reply answers the person. Of several who are there and were addressed, one does.
+// reply answers the person. If several present agents were addressed, the first answers.
 func (r *resident) reply(ctx context.Context, it *mail.Item) error {
 	whole, err := r.svc.Message(ctx, it.ID)
 	if err != nil {
@@ -301,7 +300,7 @@ func (r *resident) keepPromises(ctx context.Context) error {
 	return nil
 }
 
-// send sends, and puts up with being refused: limits and a message that was deleted meanwhile are part of life.
+// send sends a message, and ignores refusals by limits and messages deleted meanwhile.
 func (r *resident) send(ctx context.Context, d mail.Draft) error {
 	_, err := r.svc.Send(ctx, d)
 	return ignoring(err, mail.Limited, mail.NotFound)
@@ -314,7 +313,7 @@ func ignoring(err error, codes ...mail.Code) error {
 	return err
 }
 
-// move does what the day's work has next for the agent.
+// move carries out the agent's next move.
 func (r *resident) move(ctx context.Context, m move) error {
 	defer close(m.done)
 	if here, err := r.beat(ctx); !here {
@@ -333,8 +332,7 @@ func (r *resident) move(ctx context.Context, m move) error {
 	return r.settle(ctx, m.task)
 }
 
-// settle notes what the agent works at from now on, if that has changed, and ends the turn of one that works at
-// nothing.
+// settle records a change of the agent's task, and ends the turn of an agent without one.
 func (r *resident) settle(ctx context.Context, task *string) error {
 	if task != nil {
 		if _, err := r.svc.Register(ctx, mail.Presence{Task: task}); err != nil {

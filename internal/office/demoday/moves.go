@@ -8,16 +8,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// move is what an agent says next when the day goes on.
+// move is an agent's next message in Life.
 type move struct {
 	who    mail.Name
-	as, re string // what it is called, and the call of what it answers
+	as, re string // its label, and the label of the message it answers
 	task   *string
 	draft  mail.Draft
 	done   chan mail.ID
 }
 
-// volumes are what there is to read after today.
+// volumes are the volumes left to read.
 func volumes() []struct{ letter, where, oddity string } {
 	return []struct{ letter, where, oddity string }{
 		{"C", "the Skagerrak", "A light on a moored ship: it has a position, and on Sundays another one."},
@@ -30,7 +30,7 @@ func volumes() []struct{ letter, where, oddity string } {
 	}
 }
 
-// moves are about half an hour of work at the usual pace.
+// moves are about half an hour of work at the default pace.
 func moves() []move {
 	chance := rand.New(rand.NewPCG(1855, 2))
 	say := func(who mail.Name, to string, kind mail.Type, as, re, subject, body string) move {
@@ -85,7 +85,7 @@ func moves() []move {
 		"Volumes A to H are read. What waits, waits for you; nothing moves by itself from here."))
 }
 
-// replies are what an agent says to the person who wrote m: at once, and after a while if that was promised.
+// replies are an agent's answers to the person's message m: one immediately, and perhaps one later.
 func replies(m *mail.Message) (now mail.Draft, later *mail.Draft) {
 	now = mail.Draft{To: mail.Recipients{string(mail.User)}, Type: string(mail.Status), ReplyTo: m.ID, Issue: m.Issue}
 	if a := m.To[0]; a.Kind() == mail.ToTag {
@@ -112,7 +112,7 @@ func replies(m *mail.Message) (now mail.Draft, later *mail.Draft) {
 	return now, later
 }
 
-// gist is the first line of what somebody wrote.
+// gist is the subject or first line of a message.
 func gist(m *mail.Message) string {
 	text := m.Subject
 	if text == "" {

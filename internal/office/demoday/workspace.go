@@ -16,8 +16,7 @@ import (
 //go:embed story/workspace.txtar
 var workspace []byte
 
-// writeWorkspace writes the directory in which docs-writer works. One of the documents that its mail names is not in
-// it: it was moved.
+// writeWorkspace writes the directory of docs-writer. One document named in its mail is missing: it was moved.
 func writeWorkspace(dir string) error {
 	picture, err := tide()
 	if err != nil {

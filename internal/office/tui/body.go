@@ -16,9 +16,9 @@ var (
 	marked  = regexp.MustCompile("`[^`]+`|\\*\\*[^*]+\\*\\*|__[^_]+__|\\*[^*\\s](?:[^*]*[^*\\s])?\\*")
 )
 
-// body shows the text of a message in lines of a width. Of Markdown it does what a terminal can: headings and strong
-// words are bold, lists hang, code is indented and keeps its lines, and of a link the address stands behind the words.
-// Line breaks are kept, as on the pages.
+// body renders a message's text in lines of a width. It supports the Markdown that a terminal can show: bold headings
+// and strong words, hanging lists, indented code, and links with their address after the words. Line breaks are kept,
+// as on the pages.
 func body(text string, width int) []line {
 	var out []line
 	fenced := ""
@@ -38,7 +38,7 @@ func body(text string, width int) []line {
 	return out
 }
 
-// prose shows a line of Markdown that is no code.
+// prose renders a line of Markdown outside code.
 func prose(raw string, width int) []line {
 	if m := heading.FindStringSubmatch(raw); m != nil {
 		text := inline(m[1])
@@ -68,10 +68,10 @@ func prose(raw string, width int) []line {
 	return hung(indent, indent, inline(raw[len(indent):]), width)
 }
 
-// links puts the address of a link behind its words.
+// links puts the address of a link after its words.
 func links(s string) string { return link.ReplaceAllString(s, "$1 ($2)") }
 
-// inline is a text with its strong words bold, and without the marks of those, of emphasis and of code.
+// inline renders strong words in bold, and removes their marks and those of emphasis and code.
 func inline(s string) []cell {
 	s = links(s)
 	var out []cell
@@ -93,10 +93,10 @@ func inline(s string) []cell {
 	return append(out, cells(s[at:], 0)...)
 }
 
-// hung wraps text behind what stands before the first line and before the others.
+// hung wraps text after a prefix for the first line and one for the others.
 func hung(first, rest string, text []cell, width int) []line {
 	if columns(first) > width/2 {
-		first, rest = "", "" // so deep that no text would fit beside it
+		first, rest = "", "" // too deep to leave room for text
 	}
 	var out []line
 	before := first

@@ -8,22 +8,22 @@ import (
 	"pennypost/internal/mail"
 )
 
-// box is a text that is being written.
+// box is a text being written.
 type box struct {
 	title  string
-	text   []cell // each line break is one
-	at     int    // before which the cursor stands
-	single bool   // Enter ends it
+	text   []cell // each line break is a cell
+	at     int    // the cell after the cursor
+	single bool   // one line, which Enter ends
 	for_   purpose
 
 	subject *subject      // of an answer
 	room    mail.RoomName // of a new message
 
-	answer mail.DialogAnswer // to a dialog, with which the text goes
-	secret bool              // the text is not shown
+	answer mail.DialogAnswer // the answer to a dialog that the text accompanies
+	secret bool              // the text is masked
 }
 
-// purpose is what becomes of the text of a box.
+// purpose is the use of a box's text.
 type purpose int
 
 const (
@@ -39,13 +39,13 @@ func newBox(title, text string, p purpose) *box {
 	return b
 }
 
-// set replaces what was written.
+// set replaces the text.
 func (b *box) set(text string) {
 	b.text, b.at = nil, 0
 	b.insert(text)
 }
 
-// String returns what was written.
+// String returns the text.
 func (b *box) String() string {
 	var s strings.Builder
 	for _, c := range b.text {
@@ -54,14 +54,14 @@ func (b *box) String() string {
 	return s.String()
 }
 
-// insert writes s where the cursor is. What a terminal would obey is written out, as everywhere.
+// insert inserts s at the cursor. Control characters are written out, as everywhere.
 func (b *box) insert(s string) {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	if b.single {
 		s = strings.ReplaceAll(s, "\n", " ")
 	}
 	before := string(join(b.text[:b.at])) + clean(s)
-	// taken apart again as a whole, because a mark joins the character before it
+	// split everything before the cursor again, since a combining mark joins the character before it
 	head := cells(before, 0)
 	b.text = append(head, b.text[b.at:]...)
 	b.at = len(head)
@@ -75,7 +75,7 @@ func join(text []cell) []byte {
 	return out
 }
 
-// key changes the text as a key says, and reports whether the key meant anything.
+// key applies an editing key, and reports whether it had a meaning.
 func (b *box) key(k string, width int) bool {
 	switch k {
 	case "enter", "ctrl+j":
@@ -111,7 +111,7 @@ func (b *box) key(k string, width int) bool {
 	return true
 }
 
-// typed writes what a key stands for, if it is a character.
+// typed inserts the character of a key, if it has one.
 func (b *box) typed(k string) bool {
 	if strings.Contains(k, "+") && len(k) > 1 || !printable(k) {
 		return false
@@ -161,7 +161,7 @@ func (b *box) wordStart() int {
 	return i
 }
 
-// place returns the lines of the text in a width, and where in them the cursor is.
+// place returns the wrapped lines, and the position of the cursor in them.
 func (b *box) place(width int) (lines [][2]int, row, column int) {
 	lines = wrap(b.text, width)
 	for row = len(lines) - 1; row > 0 && lines[row][0] > b.at; row-- {
@@ -172,7 +172,7 @@ func (b *box) place(width int) (lines [][2]int, row, column int) {
 	return lines, row, column
 }
 
-// vertical moves the cursor n lines down, to about the same column.
+// vertical moves the cursor n lines down, keeping the column.
 func (b *box) vertical(n, width int) {
 	lines, row, column := b.place(width)
 	row += n
@@ -189,7 +189,7 @@ func (b *box) vertical(n, width int) {
 		used += b.text[i].width
 	}
 	if i == lines[row][1] && row < len(lines)-1 && i == lines[row+1][0] {
-		i = max(lines[row][0], i-1) // behind it the next line begins
+		i = max(lines[row][0], i-1) // the position after it is on the next line
 	}
 	b.at = i
 }

@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// compose opens a box for a message that begins a conversation.
+// compose opens a box for a new conversation.
 func (m *model) compose(to mail.Name) []effect {
 	room := m.composeRoom()
 	if room == "" {
@@ -22,7 +22,7 @@ func (m *model) compose(to mail.Name) []effect {
 	return m.say("")
 }
 
-// composeHere writes a new message; where agents are listed it is for the one under the cursor.
+// composeHere writes a new message, to the agent under the cursor if there is one.
 func (m *model) composeHere() []effect {
 	if e := m.pointed(); e != nil && m.talk == nil {
 		return m.compose(e.who())
@@ -30,7 +30,7 @@ func (m *model) composeHere() []effect {
 	return m.compose("")
 }
 
-// composeRoom is where a new message goes: the room of what the person is about, or the one that is shown.
+// composeRoom is the room of a new message: that of the current item, or the one shown.
 func (m *model) composeRoom() mail.RoomName {
 	if q := m.about(); q != nil {
 		return q.room
@@ -49,12 +49,12 @@ func (m *model) composeRoom() mail.RoomName {
 	return ""
 }
 
-// composed is a draft as it is written: with a head of two lines.
+// composed is a draft as text, with a head of two lines.
 func composed(d mail.Draft) string {
 	return "To: " + strings.Join(d.To, ", ") + "\nSubject: " + d.Subject + "\n\n" + d.Body
 }
 
-// parseComposed reads what composed writes.
+// parseComposed parses the output of composed.
 func parseComposed(text string) mail.Draft {
 	head, body, _ := strings.Cut(text, "\n\n")
 	d := mail.Draft{Body: strings.TrimSpace(body), Type: string(mail.Custom)}
@@ -73,7 +73,7 @@ func parseComposed(text string) mail.Draft {
 	return d
 }
 
-// sendComposed sends a message that begins a conversation.
+// sendComposed sends the message of a new conversation.
 func (m *model) sendComposed(text string) []effect {
 	d := parseComposed(text)
 	switch {

@@ -9,33 +9,33 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// dialog is what an agent's client asks, as it is open on the screen. From the list nothing is answered: who answers
-// has been shown all of it.
+// dialog is the open dialog of an agent's client. It can be answered only here and not in the list, so that the
+// person has seen all of it.
 type dialog struct {
 	card mail.Card
-	all  bool   // card has the whole of its texts
+	all  bool   // card has its texts in full
 	top  int    // the first line on the screen
-	sent bool   // an answer is on its way
-	hold string // why nothing is answered before the person has gone on with Enter; "": it is
+	sent bool   // an answer is being sent
+	hold string // why answers wait until the person presses Enter; "": they do not
 
-	// Of a form: the question that is asked, the answers to those before it, and which of its options are ticked.
+	// For a form: the current question, the answers to earlier ones, and the ticked options.
 	at     int
 	given  []mail.QuestionAnswer
 	ticked []string
 
-	set   []line // its lines in a width; nil: they are to be set
+	set   []line // its lines laid out for width; nil: not laid out yet
 	width int
 }
 
-// press is what a digit means at a dialog.
+// press is the meaning of a digit at a dialog.
 type press struct {
 	triage.DialogChoice
-	option string // of the question that is asked; "": it is an answer to all
+	option string // an option of the current question; "": an answer to the whole dialog
 }
 
 func dialogKey(id mail.ID) string { return "dialog/" + string(id) }
 
-// dialogRows are the rows of dialogs, those that have waited longest first.
+// dialogRows makes rows of dialogs, longest waiting first.
 func dialogRows(cards []mail.Card) []row {
 	rows := make([]row, len(cards))
 	for i := range cards {
@@ -47,8 +47,8 @@ func dialogRows(cards []mail.Card) []row {
 	return rows
 }
 
-// question returns the question of a form that is asked now. One question that takes one option is no form, but may be
-// answered in one's own words.
+// question returns the current question of a form. A single question with one option to choose is not a form, but may
+// take an answer in words.
 func (d *dialog) question() *mail.AskedQuestion {
 	if asks, _ := triage.DialogAsks(&d.card); !asks || d.at >= len(d.card.Questions) {
 		return nil
@@ -56,7 +56,7 @@ func (d *dialog) question() *mail.AskedQuestion {
 	return &d.card.Questions[d.at]
 }
 
-// presses are what the digits mean.
+// presses are the meanings of the digits.
 func (d *dialog) presses() (list []press) {
 	q := d.question()
 	if _, form := triage.DialogAsks(&d.card); form && q != nil {
@@ -70,7 +70,7 @@ func (d *dialog) presses() (list []press) {
 	return list
 }
 
-// underCursor is the dialog on which the cursor of the list stands, or nil.
+// underCursor is the dialog under the list's cursor, or nil.
 func (m *model) underCursor() *mail.Card {
 	if l := m.shown(); l != nil && m.talk == nil {
 		if c := l.current(); c != nil {
@@ -85,7 +85,7 @@ func (m *model) openDialog(c *mail.Card) []effect {
 	return []effect{loadDialog(c.ID)}
 }
 
-// dialogLoaded is a dialog with all of its texts; nil: it is not open any more.
+// dialogLoaded is a dialog in full; nil: it is no longer open.
 type dialogLoaded struct {
 	id   mail.ID
 	card *mail.Card
@@ -113,23 +113,23 @@ func (msg dialogLoaded) change(m *model) []effect {
 	case d.card.ID != msg.id:
 		return nil
 	case msg.err != nil && m.notice != "":
-		return nil // what went wrong before it stands there
+		return nil // keep the earlier error on the screen
 	case msg.err != nil:
 		return m.unseen(msg.err)
 	case msg.card == nil && d.sent:
-		return nil // what became of the answer will be said
+		return nil // the answer's own result will be shown
 	case msg.card == nil:
 		m.closeDialog()
 		return m.say("It is not asked any more: it was answered elsewhere, or its agent has gone. Nothing was sent.")
 	}
-	if d.all && d.card.Sum != msg.card.Sum { // what was answered of it was of something else
+	if d.all && d.card.Sum != msg.card.Sum { // earlier answers were to another question
 		d.hold, d.top, d.at, d.given, d.ticked = asksElse, 0, 0, nil, nil
 	}
 	d.card, d.all, d.set = *msg.card, true, nil
 	return nil
 }
 
-// closeDialog goes back to the list.
+// closeDialog returns to the list.
 func (m *model) closeDialog() {
 	if m.box != nil && m.box.for_ == toDialog {
 		m.keepWords(m.box)
@@ -139,7 +139,7 @@ func (m *model) closeDialog() {
 	m.settle()
 }
 
-// atDialog does what keys mean at a dialog, in the list and where it is open: they do not what they do with mail.
+// atDialog handles keys at a dialog, in the list or open, where they differ from those for mail.
 func (m *model) atDialog(k string) ([]effect, bool) {
 	if m.dialog != nil {
 		return m.inDialog(k)
@@ -163,7 +163,7 @@ func (m *model) atDialog(k string) ([]effect, bool) {
 	return nil, false
 }
 
-// inDialog does what keys mean at the dialog that is open.
+// inDialog handles keys at the open dialog.
 func (m *model) inDialog(k string) ([]effect, bool) {
 	d := m.dialog
 	if n, ok := steps(k, m.dialogRows()); ok {
@@ -202,14 +202,14 @@ func (m *model) inDialog(k string) ([]effect, bool) {
 	return nil, true
 }
 
-// Why a dialog takes no answer before Enter: it changed while it was on the screen, or it came by itself after an
-// answer, and no key that was meant for one thing is to answer the next.
+// Why a dialog takes no answer before Enter: it changed on the screen, or it opened by itself after an answer. A key
+// pressed for one dialog must not answer the next.
 const (
 	asksElse   = "It asks something else now; press Enter to go on."
 	cameItself = "This is the next. Press Enter, and then an answer."
 )
 
-// takes reports whether the dialog can be answered here and now; if not, it says why.
+// takes reports whether the dialog can be answered here now; if not, it tells the person why.
 func (m *model) takes() bool {
 	switch d := m.dialog; {
 	case d.sent, !d.all:
@@ -224,7 +224,7 @@ func (m *model) takes() bool {
 	return true
 }
 
-// pressAt does what the n-th digit means.
+// pressAt handles the n-th digit.
 func (m *model) pressAt(n int) []effect {
 	d := m.dialog
 	list := d.presses()
@@ -251,7 +251,7 @@ func (m *model) pressAt(n int) []effect {
 	return m.answerDialog(p.Answer, p.Label)
 }
 
-// ticked goes on from a question that takes several options.
+// ticked leaves a question that takes several options.
 func (m *model) ticked() []effect {
 	q := m.dialog.question()
 	switch {
@@ -263,7 +263,7 @@ func (m *model) ticked() []effect {
 	return m.answered(mail.QuestionAnswer{Labels: m.dialog.ticked})
 }
 
-// ownWords has the person answer a question in words of their own.
+// ownWords opens a line for an answer in the person's own words.
 func (m *model) ownWords() []effect {
 	q := m.dialog.question()
 	switch {
@@ -275,7 +275,7 @@ func (m *model) ownWords() []effect {
 	return m.words("In your own words", mail.DialogAnswer{}, q.Secret)
 }
 
-// words opens a line for what goes along with an answer; without a verdict it answers the question that is asked.
+// words opens a line for the words of an answer; without a verdict, they answer the current question.
 func (m *model) words(title string, a mail.DialogAnswer, secret bool) []effect {
 	m.box = newBox(title, "", toDialog)
 	m.box.single, m.box.answer, m.box.secret = true, a, secret
@@ -283,14 +283,14 @@ func (m *model) words(title string, a mail.DialogAnswer, secret bool) []effect {
 	return m.say("")
 }
 
-// keepWords keeps what was written beside a dialog.
+// keepWords saves unsent words as a draft.
 func (m *model) keepWords(b *box) {
 	if m.dialog != nil && !b.secret {
 		m.drafts[dialogKey(m.dialog.card.ID)] = b.String()
 	}
 }
 
-// submitWords answers with what was written.
+// submitWords answers with the written words.
 func (m *model) submitWords(b *box, text string) []effect {
 	m.keepWords(b)
 	m.box = nil
@@ -306,7 +306,7 @@ func (m *model) submitWords(b *box, text string) []effect {
 	return m.answered(mail.QuestionAnswer{Labels: m.dialog.ticked, Words: text})
 }
 
-// answered takes the answer to the question that is asked, and asks the next one or sends all.
+// answered records the answer to the current question, and shows the next question or sends all answers.
 func (m *model) answered(a mail.QuestionAnswer) []effect {
 	d := m.dialog
 	d.given = append(slices.Clip(d.given[:d.at]), a)
@@ -323,14 +323,14 @@ func (m *model) answered(a mail.QuestionAnswer) []effect {
 		Answers: d.given}, what)
 }
 
-// dialogAnswered says what became of an answer.
+// dialogAnswered is the result of an answer.
 type dialogAnswered struct {
 	id     mail.ID
 	notice string
 	err    error
 }
 
-// answerDialog gives an answer at once: a client that has it goes on.
+// answerDialog sends an answer immediately: the client continues with it.
 func (m *model) answerDialog(a mail.DialogAnswer, what string) []effect {
 	d := m.dialog
 	d.sent = true

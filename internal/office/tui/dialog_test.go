@@ -79,7 +79,7 @@ func TestDialogDeniedWithWords(t *testing.T) {
 	b.sees("Nothing needs you.")
 }
 
-// TestQuestionsOneByOne: several questions are asked one after the other, with several options and own words.
+// TestQuestionsOneByOne tests a form of several questions, with multiple options and free words.
 func TestQuestionsOneByOne(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(form("d-one", database(false), database(true), mail.AskedQuestion{Text: "Its password?", Free: true,
@@ -106,7 +106,7 @@ func TestQuestionsOneByOne(t *testing.T) {
 	}
 }
 
-// TestDialogEndsMeanwhile: what is answered elsewhere goes from the screen, and what was being typed goes nowhere.
+// TestDialogEndsMeanwhile tests that a dialog answered elsewhere disappears, and that text being typed is not sent.
 func TestDialogEndsMeanwhile(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", "rm"))
@@ -140,7 +140,7 @@ func TestDialogElsewhere(t *testing.T) {
 	}
 }
 
-// TestDialogComesIntoSight: what a client asks is on the screen when it comes, and the cursor stays at its row.
+// TestDialogComesIntoSight tests that a new dialog is on the screen, while the cursor keeps its row.
 func TestDialogComesIntoSight(t *testing.T) {
 	o := &office{}
 	for n := range 20 {
@@ -152,12 +152,12 @@ func TestDialogComesIntoSight(t *testing.T) {
 	b.tell(changed{})
 	b.sees("Needs you 21", "May builder-1 run this command?", "▌ ? Question 2.").seesNot(" new")
 	b.press("G").seesNot("May builder-1")
-	b.tell(changed{}) // nothing new
+	b.tell(changed{}) // nothing changed
 	b.seesNot("May builder-1").sees("▌ ? Question 19.")
 }
 
-// TestNextIsNotAnsweredByTheSameKey: after mail has been answered the next row is a dialog, which is not opened, so
-// that a key that was meant for mail answers no client.
+// TestNextIsNotAnsweredByTheSameKey tests that answering mail does not open a dialog in the next row, so that a key
+// meant for mail answers no client.
 func TestNextIsNotAnsweredByTheSameKey(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -169,7 +169,7 @@ func TestNextIsNotAnsweredByTheSameKey(t *testing.T) {
 	}
 }
 
-// TestQuitWaitsForTheAnswer: the view does not end while an answer is on its way, and says what became of it.
+// TestQuitWaitsForTheAnswer tests that the view waits for an answer being sent, and reports the result.
 func TestQuitWaitsForTheAnswer(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", "rm"))
@@ -186,7 +186,8 @@ func TestQuitWaitsForTheAnswer(t *testing.T) {
 	}
 }
 
-// TestNothingIsAnsweredUnseen: a digit does nothing until all of what is asked is there, and nothing twice.
+// TestNothingIsAnsweredUnseen tests that a digit does nothing before the whole dialog is shown, and answers only
+// once.
 func TestNothingIsAnsweredUnseen(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", "rm"))
@@ -207,7 +208,7 @@ func TestNothingIsAnsweredUnseen(t *testing.T) {
 	}
 }
 
-// asksElse has a dialog ask something else, as if it were the same.
+// asksElse replaces a dialog's question under the same id.
 func (b *bench) asksElse(c mail.Card) {
 	c.Sum = strings.Repeat("cd", 32)
 	b.office.dialogs.Forget(c.ID)
@@ -215,7 +216,7 @@ func (b *bench) asksElse(c mail.Card) {
 	b.tell(changed{})
 }
 
-// TestDialogAsksElse: a key that was meant for what was on the screen does not answer what has taken its place.
+// TestDialogAsksElse tests that a key meant for the former question does not answer the new one.
 func TestDialogAsksElse(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", "ls"))
@@ -234,7 +235,7 @@ func TestDialogAsksElse(t *testing.T) {
 	}
 }
 
-// TestFormAsksElse: answers that were given to other questions, and words that are being typed, go nowhere.
+// TestFormAsksElse tests that neither answers to former questions nor text being typed are sent.
 func TestFormAsksElse(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(form("d-one", database(false), database(true)))
@@ -264,7 +265,7 @@ func TestAgentsThatAsk(t *testing.T) {
 	}
 }
 
-// TestLongDialog: the answers are on the screen however long the text is, and how much is below them is said.
+// TestLongDialog tests that the answers are on the screen however long the text is, with the number of hidden lines.
 func TestLongDialog(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", strings.Repeat("echo and so on\n", 100)+"rm -rf /"))

@@ -1,12 +1,12 @@
-// Package tui is the full-screen view of a post office in a terminal, for the person: what needs them, what is new,
-// and who is there, over all rooms.
+// Package tui is the person's full-screen terminal view of a post office: what needs them, what is new, and which
+// agents there are, in all rooms.
 //
-// A model says what the person sees. It changes by messages only, of keys and of the post office, and what it wants
-// done (a call, a pause, the editor) it returns as values, which Run carries out. So all that it does is tested
-// without a terminal. What it shows is lines of text in styles; tcell turns them into what the terminal understands.
+// A model holds what the person sees. Only messages change it: keys, and news from the post office. It returns
+// effects (a call, a pause, the editor) as values, which Run carries out, so tests need no terminal. Its output is
+// lines of styled text, which tcell renders.
 //
-// Start at model.go; pane.go is what lists have in common, and triage.go and leave.go are what the person does with
-// mail. It knows package mail and, of the front, how text is made harmless; of the post office only mail.Office.
+// Start at model.go; pane.go is the base of lists; triage.go and leave.go act on mail. The package knows package
+// mail, the front's text sanitizing and, of the post office, only mail.Office.
 //
-// Mail is text from strangers. Every text passes clean or cleanLine before it becomes part of a line.
+// Mail is untrusted text. Every text passes through clean or cleanLine before it enters a line.
 package tui

@@ -9,10 +9,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// below is what stands between an answer and what it answers, in the editor.
+// below separates an answer from the quoted message in the editor.
 const below = "# ---- what follows is not sent ----"
 
-// edit has the person edit a text in their editor, to which it gives the terminal.
+// edit lends the terminal to the person's editor.
 func (r *runner) edit(e editor) edited {
 	if err := r.scr.Suspend(); err != nil {
 		return edited{err: err}
@@ -24,8 +24,8 @@ func (r *runner) edit(e editor) edited {
 	return edited{text, err}
 }
 
-// editorCommand returns how a system runs an editor, which may be a command with arguments, on a file. On Windows no
-// shell reads it: cmd has its own quotes, and the program would be given them as part of the file's name.
+// editorCommand returns the command that runs an editor, which may have arguments, on a file. On Windows it uses no
+// shell, since cmd has its own quoting and would pass the quotes as part of the file's name.
 func editorCommand(goos, command, file string) []string {
 	if goos != "windows" {
 		return []string{"sh", "-c", command + ` "$@"`, command, file}
@@ -44,7 +44,7 @@ func editorCommand(goos, command, file string) []string {
 	return append(argv, file)
 }
 
-// editText runs an editor on a file of the person's own with a text in it, and returns what the file has then.
+// editText runs the editor on a temporary file with a text, and returns the edited text.
 func editText(command string, e editor) (string, error) {
 	f, err := os.CreateTemp("", "pennypost-*.md")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An editor is run with its arguments, and with the file's name as one word, on every system.
+// TestEditorCommand tests that on every system an editor gets its arguments, and the file's name as one word.
 func TestEditorCommand(t *testing.T) {
 	const file = `C:\Users\Ann Lee\AppData\Local\Temp\pennypost-1.md`
 	for _, tt := range []struct {

@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/mail/mailtest"
 )
 
-// now is when the tests take place.
+// now is the time of the tests.
 var now = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 
-// office is a post office of two lists, which remembers what it was told.
+// office is a fake post office with two lists. It records calls.
 type office struct {
 	mail.Office
 	dialogs        mailtest.Asking
@@ -23,19 +23,19 @@ type office struct {
 	status         []mail.Conversation
 	agents         []mail.Agent
 	threads        map[mail.ID][]mail.Item
-	err            error // of every call
+	err            error // returned by every call
 	trouble        string
 	degraded       string
 	stuck          []mail.StuckGroup
 	waits          []mail.Waiting
 	freed          []mail.ClaimRequest
 	claims         []mail.Holding
-	unseen         mail.Fleet // its NotRead and Away are those of the fleet
+	unseen         mail.Fleet // its NotRead and Away are the fleet's
 
 	sent   []mail.Draft
 	marked []mail.Marking
 	asked  []mail.DeskQuery
-	fleets int // how often it was asked about the fleet
+	fleets int // how often the fleet was queried
 	gone   []mail.ID
 }
 
@@ -100,7 +100,7 @@ func (o *office) Room(_ context.Context, name mail.RoomName, _ mail.Name) (mail.
 	return &room{office: o, name: name}, o.err
 }
 
-// room is a room of office.
+// room is a room of a fake office.
 type room struct {
 	mail.Service
 	office *office
@@ -180,7 +180,7 @@ func (r *room) Waiting(context.Context, mail.WaitingQuery) (mail.WaitingList, er
 	return mail.WaitingList{Waiting: r.office.waits}, r.office.err
 }
 
-// bench is a model at work: what it wants of the post office is done at once, and pauses wait for pass.
+// bench runs a model: calls are made immediately, and pauses wait for pass.
 type bench struct {
 	t      *testing.T
 	office *office
@@ -196,7 +196,7 @@ func newBench(t *testing.T, o *office) *bench {
 	return begin(t, o, false)
 }
 
-// startBench is newBench as Run begins: with the first question.
+// startBench is newBench with the first question open, as Run begins.
 func startBench(t *testing.T, o *office) *bench {
 	t.Helper()
 	return begin(t, o, true)
@@ -246,7 +246,7 @@ func (b *bench) type_(text string) *bench {
 	return b
 }
 
-// click clicks on a text that is to be seen.
+// click clicks on a visible text.
 func (b *bench) click(text string) *bench {
 	b.t.Helper()
 	for y, l := range b.model.view().lines {
@@ -259,7 +259,7 @@ func (b *bench) click(text string) *bench {
 	return b
 }
 
-// styleOf is how the first piece of text of that wording is drawn.
+// styleOf is the style of the first span with a text.
 func (b *bench) styleOf(text string) style {
 	b.t.Helper()
 	for _, l := range b.model.view().lines {
@@ -273,7 +273,7 @@ func (b *bench) styleOf(text string) style {
 	return 0
 }
 
-// pass lets the time of all pauses pass but that of the clock.
+// pass ends all pauses except the clock's.
 func (b *bench) pass() {
 	all := b.pauses
 	b.pauses = nil
@@ -284,7 +284,7 @@ func (b *bench) pass() {
 	}
 }
 
-// screen is what is to be seen.
+// screen is the visible text.
 func (b *bench) screen() string {
 	b.t.Helper()
 	var out strings.Builder
@@ -323,7 +323,7 @@ func (b *bench) seesNot(unwanted ...string) *bench {
 	return b
 }
 
-// question is a row that asks the person something, and its thread.
+// question adds a row with a question to the person, and its thread.
 func (o *office) question(n int, subject, metadata string) {
 	id := mail.ID("msg_q" + itoa(n))
 	it := mail.Item{Message: mail.Message{ID: id, Type: mail.Question, From: "agent:builder-1",
@@ -341,7 +341,7 @@ func (o *office) question(n int, subject, metadata string) {
 	o.needs = append(o.needs, row)
 }
 
-// update is a row of the updates; a higher n is newer.
+// update adds a row to the updates; a higher n is newer.
 func (o *office) update(n int, subject string) {
 	o.updates = append([]mail.Conversation{updateRow(n, subject)}, o.updates...)
 }

@@ -12,19 +12,19 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// entry is a line of Agents, Stuck or Waiting: one of agent, stuck and wait.
+// entry is a row of Agents, Stuck or Waiting: one of agent, stuck and wait is set.
 type entry struct {
 	room mail.RoomName
-	asOf mail.Time // when the room was closed: it is told as it was then; 0: now
+	asOf mail.Time // when a closed room's state was recorded; 0: now
 
 	agent *mail.Agent
-	holds []mail.Holding // of the agent
-	asks  string         // what the client of the agent asks the person, in a line; "": nothing
+	holds []mail.Holding // the agent's claims
+	asks  string         // the question of the agent's client, on one line; "": none
 	stuck *mail.StuckGroup
 	wait  *mail.Waiting
 }
 
-// who is the agent that the line is about, and that a message from here goes to; "": none.
+// who is the agent of the row, to which a message from here goes; "": none.
 func (e *entry) who() mail.Name {
 	switch {
 	case e.agent != nil:
@@ -35,7 +35,7 @@ func (e *entry) who() mail.Name {
 	return e.wait.Asked
 }
 
-// since is from when on it has been so.
+// since is when the row's state began.
 func (e *entry) since() mail.Time {
 	switch {
 	case e.wait != nil:
@@ -48,7 +48,7 @@ func (e *entry) since() mail.Time {
 	return e.agent.Since
 }
 
-// about says in a line what it is about.
+// about describes the row on one line.
 func (e *entry) about() string {
 	switch {
 	case e.wait != nil:
@@ -72,7 +72,7 @@ func (e *entry) about() string {
 	return wording.Plural(e.stuck.Count, "message")
 }
 
-// thread is the message whose conversation Enter opens; "": there is none.
+// thread is a message of the conversation that Enter opens; "": none.
 func (e *entry) thread() mail.ID {
 	switch {
 	case e.wait != nil:
@@ -111,7 +111,7 @@ func newFleet() (out [tabs - agents]pane[entry]) {
 	return out
 }
 
-// entries returns the lines of the tab, nil on a tab of mail.
+// entries returns the rows of the tab, nil on a tab of mail.
 func (m *model) entries() *pane[entry] {
 	if m.tab < agents {
 		return nil
@@ -119,7 +119,7 @@ func (m *model) entries() *pane[entry] {
 	return &m.fleet[m.tab-agents]
 }
 
-// pointed returns the line under the cursor, nil on a tab of mail.
+// pointed returns the row under the cursor, nil on a tab of mail.
 func (m *model) pointed() *entry {
 	if p := m.entries(); p != nil {
 		return p.current()
@@ -127,14 +127,14 @@ func (m *model) pointed() *entry {
 	return nil
 }
 
-// fleetLoaded is who is there, what is stuck and who waits for whom, as the post office has it.
+// fleetLoaded is the result of loadFleet: agents, stuck mail and waits.
 type fleetLoaded struct {
 	parts         [tabs - agents][]entry
 	notRead, away []mail.RoomName
 	err           error
 }
 
-// loadFleet looks at all rooms that are shown. It leaves closed rooms closed, and has them as they were.
+// loadFleet loads all rooms shown. Closed rooms stay closed, and report their last state.
 func loadFleet(rooms []mail.RoomName) effect {
 	return call(func(ctx context.Context, p mail.Office) message {
 		fleet, err := p.Fleet(ctx, mail.FleetQuery{Rooms: rooms, Part: mail.FleetAll, Limit: mail.MaxLimit})
@@ -152,7 +152,7 @@ func loadFleet(rooms []mail.RoomName) effect {
 	})
 }
 
-// entriesOf makes the lines of each tab of what one room has.
+// entriesOf makes the rows of each tab for one room.
 func entriesOf(r *mail.FleetRoom) (out [tabs - agents][]entry) {
 	add := func(to tab, e entry) {
 		e.room, e.asOf = r.Room, r.AsOf
@@ -184,7 +184,7 @@ func entriesOf(r *mail.FleetRoom) (out [tabs - agents][]entry) {
 	return out
 }
 
-// sayWhatIsAsked notes of agents that ask what the oldest of their dialogs asks.
+// sayWhatIsAsked adds to each asking agent the question of its oldest dialog.
 func sayWhatIsAsked(ctx context.Context, p mail.Office, all []entry) error {
 	if !slices.ContainsFunc(all, func(e entry) bool { return e.agent.State == mail.Asking }) {
 		return nil
@@ -200,13 +200,13 @@ func sayWhatIsAsked(ctx context.Context, p mail.Office, all []entry) error {
 	return err
 }
 
-// states in the order of the list: who waits for the person comes first, then who works.
+// states in list order: agents that wait for the person first, then working ones.
 var states = []mail.State{mail.Asking, mail.Working, mail.Idle, mail.Frozen, mail.Gone}
 
-// soon is when rooms that have not been read are asked for again.
+// soon is the delay before unread rooms are loaded again.
 const soon = 2 * time.Second
 
-// readOn says that the rooms which were not read may be asked for again.
+// readOn says that rooms not yet read may be loaded again.
 type readOn struct{}
 
 func (readOn) change(m *model) []effect {
@@ -214,7 +214,7 @@ func (readOn) change(m *model) []effect {
 	return m.lookAround()
 }
 
-// lookAround looks at agents, at what is stuck and at who waits.
+// lookAround refreshes agents, stuck mail and waits.
 func (m *model) lookAround() []effect {
 	if m.people.begin() {
 		return []effect{loadFleet(m.rooms())}
@@ -229,7 +229,7 @@ func (msg fleetLoaded) change(m *model) []effect {
 	}
 	if msg.err != nil {
 		if m.tab < agents {
-			return nil // the look at the mail says so
+			return nil // loading the desk reports it
 		}
 		return m.unseen(msg.err)
 	}
@@ -250,7 +250,7 @@ func (msg fleetLoaded) change(m *model) []effect {
 	return []effect{later{soon, readOn{}}}
 }
 
-// openEntry opens what the line under the cursor is about: of an agent, what it wrote.
+// openEntry opens the subject of the row under the cursor; for an agent, its mail.
 func (m *model) openEntry() []effect {
 	e := m.pointed()
 	switch {
@@ -273,7 +273,7 @@ func (m *model) openEntry() []effect {
 	return m.reload()
 }
 
-// behind returns who waits for an agent in a room, and who waits for those, with how many steps away they are.
+// behind returns the agents that wait for an agent in a room, directly or through others, with their distances.
 func behind(waits []entry, room mail.RoomName, asker mail.Name) []waiter {
 	seen := map[mail.Name]bool{asker: true}
 	var out []waiter
@@ -291,7 +291,7 @@ func behind(waits []entry, room mail.RoomName, asker mail.Name) []waiter {
 	return out
 }
 
-// waiter is somebody who waits, so many steps behind a question.
+// waiter is an agent that waits, with its distance from the question.
 type waiter struct {
 	*mail.Waiting
 	depth int

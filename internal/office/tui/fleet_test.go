@@ -9,10 +9,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// past is so many minutes ago.
+// past is a time some minutes ago.
 func past(minutes int) mail.Time { return mail.TimeOf(now.Add(-time.Duration(minutes) * time.Minute)) }
 
-// busy is an office with a question, behind which three wait, and mail that is stuck.
+// busy is an office with questions, agents that wait, and stuck mail.
 func busy() *office {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -44,7 +44,7 @@ func TestTabsOfTheFleet(t *testing.T) {
 	b.press("shift+tab").sees("builder-1", "working")
 }
 
-// TestRemindAndWithdraw: from Waiting and Stuck a question is recalled to whom it waits for, and taken back.
+// TestRemindAndWithdraw tests reminding of a question and withdrawing it, in Waiting and Stuck.
 func TestRemindAndWithdraw(t *testing.T) {
 	o := busy()
 	b := newBench(t, o)
@@ -75,7 +75,7 @@ func TestRemindAndWithdraw(t *testing.T) {
 	b.press("m").sees("It waits for you: enter opens it.").press("j m").sees("nobody can be reminded")
 }
 
-// TestFree: from Stuck the person takes what an agent waits for from who holds it, after a second key.
+// TestFree tests that a second key frees a claim that an agent waits for, in Stuck.
 func TestFree(t *testing.T) {
 	o := busy()
 	lexer := mail.Target{Root: "1-2", At: "/src", Path: "src/lex.go"}
@@ -94,7 +94,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestHolds: below the agents is what the chosen one holds.
+// TestHolds tests that the claims of the agent under the cursor are listed below.
 func TestHolds(t *testing.T) {
 	o := busy()
 	for _, n := range []string{"build", "docs", "port:8080", "release"} {
@@ -109,7 +109,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestFleetIsOneQuery counts what a change asks for.
+// TestFleetIsOneQuery counts the queries after a change.
 func TestFleetIsOneQuery(t *testing.T) {
 	o := busy()
 	b := newBench(t, o)
@@ -120,7 +120,7 @@ func TestFleetIsOneQuery(t *testing.T) {
 	}
 }
 
-// TestRoomsNotReadAreSaid holds that a room of which nothing is known is never quiet, and is asked for again.
+// TestRoomsNotReadAreSaid tests that unread rooms are named and read later.
 func TestRoomsNotReadAreSaid(t *testing.T) {
 	o := busy()
 	o.unseen = mail.Fleet{NotRead: []mail.RoomName{"a", "b", "c"}, Away: []mail.RoomName{"far"}}
@@ -135,7 +135,7 @@ func TestRoomsNotReadAreSaid(t *testing.T) {
 	}
 }
 
-// TestScope shows one room and all again by one key, and has that remembered.
+// TestScope tests that one key switches between one room and all, and that the choice is stored.
 func TestScope(t *testing.T) {
 	o := busy()
 	b := newBench(t, o)
@@ -170,8 +170,8 @@ func TestFocus(t *testing.T) {
 	b.press("enter").sees("Waits behind it", "└─ ○ release 12 min", "   └─ ○ frontend 8 min", "Reason 3")
 }
 
-// TestNextDialogTakesNoStrayKey holds that a dialog which comes by itself after an answer is not answered by a key
-// that was meant for what was there before.
+// TestNextDialogTakesNoStrayKey tests that a key pressed for an answered question does not answer the dialog that
+// opens by itself afterwards.
 func TestNextDialogTakesNoStrayKey(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -216,7 +216,7 @@ func TestMouse(t *testing.T) {
 	}
 }
 
-// TestColoursMeanSomething holds what has a colour, and that the same is told without.
+// TestColoursMeanSomething tests which texts have a colour, and that nothing depends on colour alone.
 func TestColoursMeanSomething(t *testing.T) {
 	o := busy()
 	o.needs[0].Urgent = true

@@ -9,12 +9,12 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// mostBefore is how many of the letters before a question are told in a line each, where there is room; on a screen of
-// 24 lines there are two.
+// mostBefore limits the messages before a question that are shown on one line each. A screen of 24 lines has room for
+// two.
 const mostBefore = 6
 
-// answerKey is the key of the n-th answer, n from 0, as it is drawn: red for a question, and black for the dialog of a
-// client, as red would recommend haste. Those after the ninth have none.
+// answerKey is the key of the n-th answer, from 0: red for a question, and black for a client's dialog, where red
+// would suggest haste. Answers after the ninth have none.
 func (m *model) answerKey(n int) span {
 	stamp := label
 	if m.dialog != nil {
@@ -29,7 +29,7 @@ func (m *model) answerKey(n int) span {
 	return span{" " + itoa(n+1) + " ", stamp | clickDigit | style(n+1)<<numbered}
 }
 
-// answerLine is a line that answers, wherever it is clicked: its key, what it says, and a note.
+// answerLine is an answer that can be clicked anywhere: its key, its text, and a note.
 func (m *model) answerLine(n int, text line, note string) line {
 	key := m.answerKey(n)
 	out := append(line{{" ", 0}, key, {" ", 0}}, text...)
@@ -39,8 +39,7 @@ func (m *model) answerLine(n int, text line, note string) line {
 	return on(fill(out, m.width), key.style&^(label|reverse|bold))
 }
 
-// asked is at which line of the conversation its question begins, and how many lines there are in all; -1: it asks
-// nothing.
+// asked returns the line at which the question begins, and the total number of lines; -1: there is no question.
 func (m *model) asked() (at, lines int) {
 	set, starts := m.talkLines()
 	i := slices.IndexFunc(m.talk.items, func(it mail.Item) bool { return triage.AsksUser(&it) })
@@ -50,8 +49,8 @@ func (m *model) asked() (at, lines int) {
 	return starts[i], len(set)
 }
 
-// viewOptions lists what can be answered to the open question, and below it who waits for that and what was written
-// before it, as far as there is room.
+// viewOptions draws the answers to the open question and, if there is room, who waits for it and the messages before
+// it.
 func (m *model) viewOptions() []line {
 	t := m.talk
 	question := t.question()
@@ -76,7 +75,7 @@ func (m *model) viewOptions() []line {
 	}
 	out = out[:min(len(out), max(2, m.bodyRows()/2, room))]
 	if at == 0 || lines+len(out)+len(waits) <= m.bodyRows() {
-		at = 0 // what came before stands above, in full
+		at = 0 // the earlier messages are above in full
 	}
 	var before []line
 	if at > 0 {
@@ -94,10 +93,10 @@ func (m *model) viewOptions() []line {
 
 const waitsPart = waits - agents
 
-// asker is the agent that a message is of; "": it is of nobody who could be waited for.
+// asker is the agent that sent a message; "": none that could be waited for.
 func asker(it *mail.Item) mail.Name { return mail.Name(it.From.Signer()) }
 
-// viewWaits tells who waits behind a question: in a line, or on a tall screen as a tree.
+// viewWaits draws who waits for a question: on one line, or as a tree on a tall screen.
 func (m *model) viewWaits(q *mail.Item) []line {
 	list := behind(m.fleet[waitsPart].all, m.talk.room, asker(q))
 	if len(list) == 0 {
@@ -115,7 +114,7 @@ func (m *model) viewWaits(q *mail.Item) []line {
 	return append(out, nil)
 }
 
-// waitsLine tells in a line who waits.
+// waitsLine draws the waiting agents on one line.
 func (m *model) waitsLine(list []waiter) line {
 	out := line{{" " + wording.Plural(len(list), "agent") + " " +
 		map[bool]string{true: "waits", false: "wait"}[len(list) == 1] + " behind it: ", grey}}
@@ -128,7 +127,7 @@ func (m *model) waitsLine(list []waiter) line {
 	return out
 }
 
-// waiter says who waits, and since when.
+// waiter draws a waiting agent and its waiting time.
 func (m *model) waiter(w waiter) line {
 	sign := span{"○ ", grey}
 	for i := range m.fleet[0].all {
@@ -139,7 +138,7 @@ func (m *model) waiter(w waiter) line {
 	return line{sign, {cleanLine(string(w.Asker)), 0}, {" " + ago(m.now, w.Since), amber}}
 }
 
-// viewBefore tells the last letters before a question, at most so many, in a line each.
+// viewBefore draws at most that many of the last messages before a question, on one line each.
 func (m *model) viewBefore(q *mail.Item, most int) (out []line) {
 	for i := range m.talk.items {
 		it := &m.talk.items[i]
@@ -162,7 +161,7 @@ func people(it *mail.Item) string {
 	return from + " → " + recipients(it.To)
 }
 
-// openFirst opens the first question when the view has just begun.
+// openFirst opens the first question at the start.
 func (m *model) openFirst() []effect {
 	if !m.first {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// named are the names of keys that are no characters.
+// named are the names of keys that are not characters.
 var named = []string{"enter", "esc", "tab", "backspace", "delete", "up", "down", "left", "right", "home", "end",
 	"pgup",
 	"pgdn", "insert"}
 
-// key does what a key means where the person is.
+// key handles a key.
 func (m *model) key(k string) []effect {
 	m.first = false
 	switch {
@@ -40,7 +40,7 @@ func (m *model) key(k string) []effect {
 	return m.keyInList(k)
 }
 
-// anywhere does what keys mean in a list as in a conversation.
+// anywhere handles keys that mean the same in lists and conversations.
 func (m *model) anywhere(k string) ([]effect, bool) {
 	switch k {
 	case "?":
@@ -115,7 +115,7 @@ func (m *model) keyInList(k string) []effect {
 	return nil
 }
 
-// show shows another list.
+// show switches to another list.
 func (m *model) show(t tab) []effect {
 	m.tab = t
 	m.notice = ""
@@ -135,7 +135,7 @@ func (m *model) move(n int) []effect {
 	return nil
 }
 
-// clearFilter shows everything again.
+// clearFilter clears all filters.
 func (m *model) clearFilter() []effect {
 	if m.filter == (filter{}) {
 		return nil
@@ -149,7 +149,7 @@ func (m *model) clearFilter() []effect {
 	return m.reload()
 }
 
-// row returns what mail the person is about: the open conversation, or the row under the cursor.
+// row returns the current conversation: the open one, or the one under the cursor.
 func (m *model) row() *mail.Conversation {
 	if m.talk != nil {
 		for i := range m.lists {
@@ -167,13 +167,13 @@ func (m *model) row() *mail.Conversation {
 	return nil
 }
 
-// subject is a message that is answered, as it was when the person began: the cursor may be elsewhere at the end.
+// subject is a message to answer, fixed when the person begins: the cursor may move meanwhile.
 type subject struct {
 	room mail.RoomName
 	mail.Item
 }
 
-// about returns what an answer would be to, nil if there is nothing.
+// about returns the message that an answer would reply to, nil if there is none.
 func (m *model) about() *subject {
 	if m.talk != nil {
 		if it := m.talk.target(); it != nil {
@@ -187,5 +187,5 @@ func (m *model) about() *subject {
 	return nil
 }
 
-// key is that of its conversation.
+// key is the key of its conversation.
 func (s *subject) key() string { return talkKey(s.room, s.ThreadRoot()) }

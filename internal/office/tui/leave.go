@@ -12,37 +12,37 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// undoTime is how long an answer can be taken back. Until it is over nothing has been sent.
+// undoTime is how long an answer can be undone. Nothing is sent before it is over.
 const undoTime = 5 * time.Second
 
-// pending is mail that leaves soon.
+// pending is mail to be sent soon.
 type pending struct {
 	number int
 	room   mail.RoomName
 	key    string // of its conversation; "": it begins one
-	hides  bool   // it settles what the row of the conversation asks
+	hides  bool   // it settles the question of the conversation's row
 	draft  mail.Draft
-	notice string // what it is, for the person
-	going  bool   // it cannot be taken back any more
+	notice string // describes it to the person
+	going  bool   // being sent, too late to undo
 
-	row *row // what hides, and where it was among what needs the person; nil: it was not there
+	row *row // the hidden row and its position in the needs list; nil: it was not there
 	at  int
 }
 
-// due says that something leaves now.
+// due says that pending mail must be sent now.
 type due struct{ number int }
 
-// left says what became of what was sent.
+// left is the result of sending.
 type left struct {
 	number int
 	err    error
-	kept   bool // in the outbox of this machine
+	kept   bool // kept in this machine's outbox
 }
 
-// send has a draft leave when it can no longer be taken back.
+// send sends a draft when its time to undo is over.
 func (m *model) send(room mail.RoomName, key string, hides bool, d mail.Draft, notice string) []effect {
 	m.made++
-	d.Key = mail.MadeKey + rand.Text() // so that it is sent once, however often
+	d.Key = mail.MadeKey + rand.Text() // retries send it only once
 	p := &pending{number: m.made, room: room, key: key, hides: hides, draft: d, notice: notice}
 	m.pending = append(m.pending, p)
 	delete(m.drafts, key)
@@ -52,7 +52,7 @@ func (m *model) send(room mail.RoomName, key string, hides bool, d mail.Draft, n
 	return []effect{later{undoTime, due{p.number}}}
 }
 
-// hide takes off the lists what p settles.
+// hide removes the row that p settles.
 func (m *model) hide(p *pending) {
 	if !p.hides {
 		return
@@ -67,8 +67,8 @@ func (m *model) hide(p *pending) {
 	m.lists[updates].remove(p.key, m.listRows())
 }
 
-// sendHeld sends at once what the post office did not take. It has the keys of the first time, so that what got there
-// after all is not there twice.
+// sendHeld sends failed mail again, immediately and with the same idempotency keys, so that mail that did arrive is
+// not duplicated.
 func (m *model) sendHeld() []effect {
 	if len(m.held) == 0 {
 		return m.say("Nothing is kept that was to be sent.")
@@ -88,7 +88,7 @@ func (m *model) sendHeld() []effect {
 	return out
 }
 
-// draft returns what was written for a conversation and not sent, for the person to go on with.
+// draft returns the unsent text of a conversation, to be continued.
 func (m *model) draft(key string) string {
 	text := m.drafts[key]
 	m.held = slices.DeleteFunc(m.held, func(p *pending) bool { return p.key == key && p.text() == text })
@@ -119,17 +119,17 @@ func (msg due) change(m *model) []effect {
 		if err == nil {
 			sent, err = svc.Send(ctx, p.draft)
 		}
-		if err == nil && sent.Kept == nil && p.hides { // whoever answers has read the question
+		if err == nil && sent.Kept == nil && p.hides { // an answer implies that the question was read
 			_, _ = svc.Mark(ctx, mail.Marking{IDs: []mail.ID{p.draft.ReplyTo}, Mark: mail.MarkRead})
 		}
 		return left{p.number, err, sent.Kept != nil}
 	})}
 }
 
-// keptHere is said of what went into the outbox.
+// keptHere is the notice for mail in the outbox.
 const keptHere = "Kept on this machine: nobody has it yet. It goes when the way to the room is back."
 
-// What could not be sent is kept as what is being written.
+// Mail that failed to send becomes a draft.
 func (msg left) change(m *model) []effect {
 	p := m.find(msg.number)
 	m.drop(p)
@@ -150,8 +150,8 @@ func (msg left) change(m *model) []effect {
 	return m.leave(msg.err, out)
 }
 
-// leave ends the view when it is to end and the last that was on its way has been heard of. Of what failed the person
-// decides what becomes.
+// leave quits if that was requested and nothing is being sent any more. After a failure the view stays, so that the
+// person can decide.
 func (m *model) leave(failed error, out []effect) []effect {
 	switch {
 	case !m.leaving || m.sending():
@@ -163,7 +163,7 @@ func (m *model) leave(failed error, out []effect) []effect {
 	return []effect{quit{}}
 }
 
-// text is what the person wrote.
+// text is the person's text.
 func (p *pending) text() string {
 	if p.key == "" {
 		return composed(p.draft)
@@ -175,7 +175,7 @@ func (m *model) drop(p *pending) {
 	m.pending = slices.DeleteFunc(slices.Clone(m.pending), func(other *pending) bool { return other == p })
 }
 
-// restore shows what is asked again, before the post office has been asked.
+// restore puts a hidden row back before the next reload.
 func (m *model) restore(p *pending) {
 	if p.row == nil {
 		return
@@ -188,7 +188,7 @@ func (m *model) restore(p *pending) {
 	l.settle(m.listRows())
 }
 
-// takeBack takes back what was done last.
+// takeBack undoes the last action.
 func (m *model) takeBack() []effect {
 	for i := len(m.pending) - 1; i >= 0; i-- {
 		if p := m.pending[i]; !p.going {
@@ -206,7 +206,7 @@ func (m *model) takeBack() []effect {
 	return m.say("There is nothing to take back.")
 }
 
-// quit ends the view when everything that is pending has been sent, which happens now.
+// quit sends all pending mail now, and quits afterwards.
 func (m *model) quit() []effect {
 	m.leaving = true
 	if !m.sending() {
@@ -220,12 +220,12 @@ func (m *model) quit() []effect {
 	return out
 }
 
-// triage is the message as something that the person answers.
+// triage is the message as a question to the person.
 func (s *subject) triage() triage.Question {
 	return triage.Question{Item: &s.Item, By: mail.User, As: "it"}
 }
 
-// make sends what triage made of an item, or says why it made nothing.
+// make sends a draft made by triage, or shows its error.
 func (m *model) make(q *subject, d mail.Draft, err error, notice string) []effect {
 	if err != nil {
 		return m.wrong(err)
@@ -239,7 +239,7 @@ func (m *model) chooses(q *subject, n int) []effect {
 	return m.make(q, d, err, "Answered “"+shorten(cleanLine(d.Body), 40)+"” to "+signer(q.From))
 }
 
-// answer answers, or replies, with what was written.
+// answer sends a written answer or reply.
 func (m *model) answer(q *subject, text string) []effect {
 	d, err := q.triage().Write(text)
 	notice := "Replied to "
@@ -258,7 +258,7 @@ func (m *model) decline(q *subject) []effect {
 	return m.make(q, d, err, "Declined to answer "+signer(q.From))
 }
 
-// adopt answers the open question of the conversation in the words of the newest suggestion, which is shown there.
+// adopt answers the conversation's open question with the newest suggestion.
 func (m *model) adopt() []effect {
 	if m.talk == nil {
 		return m.say("Open it first: enter shows what is suggested.")
@@ -272,5 +272,5 @@ func (m *model) adopt() []effect {
 	return append(m.make(about, d, err, "Answered "+signer(q.From)+" as "+signer(s.From)+" suggests"), m.openNext()...)
 }
 
-// signer is who signs, as a person would say it.
+// signer is the sender's name.
 func signer(a mail.Address) string { return cleanLine(string(a.Signer())) }

@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/office/markdown"
 )
 
-// row is a line of a list: a conversation, or a dialog of an agent's client.
+// row is a row of a list: a conversation, or a client's dialog.
 type row struct {
 	mail.Conversation
-	card *mail.Card // of a dialog; nil: it is mail
+	card *mail.Card // the dialog; nil: the row is mail
 }
 
 // rowsOf makes rows of conversations.
@@ -27,11 +27,11 @@ func rowsOf(list []mail.Conversation) []row {
 	return rows
 }
 
-// list is a list of conversations, before which dialogs stand.
+// list is a list of conversations, after the dialogs.
 type list struct {
 	pane[row]
-	next  string // where the post office goes on; "": there is no more
-	asked bool   // for more
+	next  string // the cursor of the next page; "": none
+	asked bool   // the next page is loading
 }
 
 func newList() list {
@@ -40,7 +40,7 @@ func newList() list {
 	}}}
 }
 
-// keyOf names the conversation of a row, or its dialog.
+// keyOf identifies the conversation or dialog of a row.
 func keyOf(c *row) string {
 	switch {
 	case c.card != nil:
@@ -53,7 +53,7 @@ func keyOf(c *row) string {
 
 func talkKey(room mail.RoomName, root mail.ID) string { return string(room) + "/" + string(root) }
 
-// page takes a first page as it is now, followed by what was there.
+// page replaces the first page and keeps the later rows.
 func (l *list) page(rows []row, next string, screen int) {
 	if tail := l.behind(rows, next); len(tail) > 0 {
 		rows = append(rows, tail...)
@@ -63,7 +63,7 @@ func (l *list) page(rows []row, next string, screen int) {
 	l.refresh(rows, screen)
 }
 
-// behind returns those of the rows that were there which stand behind a new first page.
+// behind returns the known rows that come after a new first page.
 func (l *list) behind(page []row, next string) []row {
 	if next == "" || len(page) == 0 || len(l.all) <= len(page) {
 		return nil
@@ -74,10 +74,10 @@ func (l *list) behind(page []row, next string) []row {
 	})
 }
 
-// page is how many conversations are asked for at once.
+// page is how many conversations one call asks for.
 const page = 100
 
-// deskLoaded is the desk as the post office has it, with what agents' clients ask.
+// deskLoaded is the result of loadDesk, with the clients' dialogs.
 type deskLoaded struct {
 	filter filter
 	desk   mail.Desk
@@ -85,7 +85,7 @@ type deskLoaded struct {
 	err    error
 }
 
-// loadDesk looks at both lists, as far as they have been scrolled.
+// loadDesk loads both lists, as far as they have been scrolled.
 func (m *model) loadDesk() effect {
 	f := m.filter
 	q := mail.DeskQuery{Rooms: m.rooms(), Limit: min(max(page, len(m.lists[updates].all)), mail.MaxLimit)}
@@ -140,19 +140,19 @@ func (msg deskLoaded) change(m *model) []effect {
 	return append(m.openFirst(), m.more()...)
 }
 
-// hidden reports whether a row is as good as gone.
+// hidden reports whether pending mail settles a row.
 func (m *model) hidden(c row) bool {
 	return slices.ContainsFunc(m.pending, func(p *pending) bool { return p.hides && p.key == keyOf(&c) })
 }
 
-// moreLoaded is a later page of the updates.
+// moreLoaded is another page of the updates.
 type moreLoaded struct {
 	after string
 	desk  mail.Desk
 	err   error
 }
 
-// more asks for a page of updates that will soon be scrolled to.
+// more loads the next page of updates when scrolling comes close to it.
 func (m *model) more() []effect {
 	l := &m.lists[updates]
 	if m.tab != updates || l.next == "" || l.asked || l.top+3*m.listRows() < len(l.rows) {
@@ -186,7 +186,7 @@ func (msg moreLoaded) change(m *model) []effect {
 	return nil
 }
 
-// shown returns the list that is on the screen; nil on the tabs of the fleet.
+// shown returns the list on the screen; nil on the tabs of the fleet.
 func (m *model) shown() *list {
 	if m.tab >= agents {
 		return nil
@@ -194,17 +194,17 @@ func (m *model) shown() *list {
 	return &m.lists[m.tab]
 }
 
-// found answers a search.
+// found is the result of a search.
 type found struct {
 	words   string
 	rows    []mail.Conversation
-	notRead int // closed rooms that were not searched
+	notRead int // closed rooms not searched
 	partly  string
 	err     error
 }
 
-// search looks for words in a room, or in all, archived mail included. Of closed rooms the post office opens those
-// that were used last. The best hit of each conversation comes, the newest first.
+// search searches a room, or all, including archived mail. The post office opens only the most recently used closed
+// rooms. Each conversation yields its best match, newest first.
 func search(room mail.RoomName, words string) effect {
 	q := mail.FleetMailQuery{HistoryQuery: mail.HistoryQuery{Search: words, Conversations: true, Archive: true,
 		Limit: page}}
@@ -231,12 +231,12 @@ func search(room mail.RoomName, words string) effect {
 	})
 }
 
-// maxPreview is how much of a text is a preview, in characters.
+// maxPreview limits a preview, in characters.
 const maxPreview = 160
 
 func (msg found) change(m *model) []effect {
 	if msg.words != m.filter.search {
-		return nil // another search has begun
+		return nil // a newer search has begun
 	}
 	if msg.err != nil {
 		return m.wrong(msg.err)
@@ -250,7 +250,7 @@ func (msg found) change(m *model) []effect {
 	return m.say(msg.partly)
 }
 
-// ago says how long t is past, in few columns.
+// ago formats the time since t in few columns.
 func ago(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case t == 0:

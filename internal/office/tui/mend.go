@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// mend does what keys mean on a line of Stuck or Waiting.
+// mend handles keys on a row of Stuck or Waiting.
 func (m *model) mend(k string) ([]effect, bool) {
 	e := m.pointed()
 	switch {
@@ -24,7 +24,7 @@ func (m *model) mend(k string) ([]effect, bool) {
 	return nil, false
 }
 
-// asksIn returns the questions that a line of Stuck or Waiting is about.
+// asksIn returns the open questions of a row of Stuck or Waiting.
 func (e *entry) asksIn() (ids []mail.ID) {
 	if e.wait != nil {
 		return []mail.ID{e.wait.Question}
@@ -37,7 +37,7 @@ func (e *entry) asksIn() (ids []mail.ID) {
 	return ids
 }
 
-// remind writes to the agent that the line is about, which wakes it, and tells it of the question that waits for it.
+// remind reminds the row's agent of an open question, which wakes it.
 func (m *model) remind(e *entry) []effect {
 	who, ids, room := e.who(), e.asksIn(), e.room
 	switch {
@@ -70,7 +70,7 @@ func (m *model) remind(e *entry) []effect {
 	})}
 }
 
-// askWithdraw asks whether to take the questions of a line back, for whoever asked them.
+// askWithdraw asks whether to withdraw a row's questions on behalf of their askers.
 func (m *model) askWithdraw(e *entry) []effect {
 	ids, room := e.asksIn(), e.room
 	if len(ids) == 0 {
@@ -91,7 +91,7 @@ func (m *model) askWithdraw(e *entry) []effect {
 	return nil
 }
 
-// askFree asks whether to take what an agent waits for from those who hold it.
+// askFree asks whether to free the claims that an agent waits for.
 func (m *model) askFree(e *entry) []effect {
 	claims, room := e.stuck.Claims, e.room
 	h := &claims[0].Held

@@ -8,37 +8,37 @@ import (
 	"pennypost/internal/mail"
 )
 
-// message is what the model hears of: a type below, or one that answers an effect. It changes the model, and returns
-// what is to be done.
+// message is an input of the model: a type below, or the result of an effect. It changes the model, and returns the
+// effects to carry out.
 type message interface{ change(*model) []effect }
 
 type (
-	key     string // as keyName spells it
-	pasted  string // text that was pasted, whatever characters are in it
+	key     string // as named by keyName
+	pasted  string // pasted text, with any characters
 	resized struct{ width, height int }
-	// minute says that times are to be told again.
+	// minute says that displayed times must be updated.
 	minute struct{ now time.Time }
-	// changed says that something happened in some room.
+	// changed says that some room changed.
 	changed struct{}
-	// away says that the post office does not answer; nil: it does again.
+	// away says that the post office does not answer; nil: it answers again.
 	away struct {
 		err error
 		at  time.Time
 	}
 )
 
-// effect is what the model wants done: one of the types below.
+// effect is something to carry out: one of the types below.
 type effect any
 
 type (
-	// call asks the post office, and its answer is a message.
+	// call calls the post office and returns the result as a message.
 	call func(context.Context, mail.Office) message
-	// later is a message in a while.
+	// later delivers a message after a while.
 	later struct {
 		in   time.Duration
 		then message
 	}
-	// editor has the person edit a text in their editor; an edited answers.
+	// editor opens a text in the person's editor; the result is an edited.
 	editor struct{ text, beside string }
 	// suspend gives the terminal back to the shell until the person returns.
 	suspend struct{}
@@ -46,13 +46,13 @@ type (
 	quit struct{}
 )
 
-// edited is what came out of the editor.
+// edited is the result of the editor.
 type edited struct {
 	text string
 	err  error
 }
 
-// tab is a list that fills the screen.
+// tab is a full-screen list.
 type tab int
 
 const (
@@ -61,71 +61,70 @@ const (
 	agents
 	stuck
 	waits
-	tabs // how many
+	tabs // the number of tabs
 )
 
-// model is what the person sees, and what they are about.
+// model is the view and its state.
 type model struct {
 	width, height int
 	now           time.Time
-	room          mail.RoomName // the only one that is shown; "": all
+	room          mail.RoomName // the only room shown; "": all
 
 	tab     tab
 	lists   [agents]list               // needs and updates
-	waiting int                        // how many conversations need the person
-	unread  int                        // messages of the updates
-	fleet   [tabs - agents]pane[entry] // agents, what is stuck, and who waits
-	notRead []mail.RoomName            // rooms of the fleet that have not been read yet
-	closed  []mail.RoomName            // rooms of the fleet that cannot be asked
-	readsOn bool                       // they will be asked for again
+	waiting int                        // conversations that need the person
+	unread  int                        // unread updates
+	fleet   [tabs - agents]pane[entry] // agents, stuck mail and waits
+	notRead []mail.RoomName            // rooms of the fleet not read yet
+	closed  []mail.RoomName            // rooms of the fleet that cannot be read
+	readsOn bool                       // a readOn for notRead is scheduled
 	filter  filter
 
 	desk     loading   // of the lists
 	people   loading   // of the fleet
 	stale    bool      // the last look at the desk failed
-	lost     error     // the post office cannot be heard, as the connection of the watch says
+	lost     error     // the watch's connection broke
 	since    time.Time // since when
 	shut     []mail.RoomName
-	trouble  string // how old the lists are, while what keeps rooms cannot be reached
-	degraded string // what is not as it should be with it
+	trouble  string // the age of the lists, while the rooms' store cannot be reached
+	degraded string // the store's degraded state
 
-	talk   *talk   // the conversation that is open
-	dialog *dialog // the dialog that is open
-	peek   peek    // what stands beside the list
-	box    *box    // what is being written
-	choice *choice // what is being asked
+	talk   *talk   // the open conversation
+	dialog *dialog // the open dialog
+	peek   peek    // shown beside the list
+	box    *box    // the text being written
+	choice *choice // the view's own question
 	help   bool
-	first  bool // the first question is opened as soon as it is known
-	plain  bool // there are no colours
+	first  bool // open the first question once it is loaded
+	plain  bool // no colours
 
-	drafts  map[string]string // what was written and not sent, by key of the conversation
-	held    []*pending        // what the post office did not take; S sends it again
-	pending []*pending        // what leaves soon
-	answers int               // answers to dialogs that are on their way
-	last    *undo             // what z takes back when nothing is pending
-	made    int               // how many pending there ever were
-	leaving bool              // the view ends when nothing is pending any more
+	drafts  map[string]string // unsent text by conversation key
+	held    []*pending        // mail that failed to send; S sends it again
+	pending []*pending        // mail to be sent soon
+	answers int               // answers to dialogs being sent
+	last    *undo             // what z undoes when no mail is pending
+	made    int               // how many pending there have been
+	leaving bool              // quit once nothing is being sent
 
-	notice string // what has just happened
-	// failedLook is the notice of the last look at the office that failed.
+	notice string // the latest news for the person
+	// failedLook is the notice of the last failed look at the post office.
 	failedLook string
 }
 
-// filter is what of the lists is shown.
+// filter restricts the lists.
 type filter struct {
-	words  string // that stand somewhere in a row
+	words  string // words that a row must contain
 	from   mail.Name
-	status bool // the status messages that are one row otherwise
+	status bool // show the status messages that are otherwise folded into one row
 	search string
 }
 
-// loading keeps a look at the post office from running beside another, and its answer from being taken for the present
-// when something was done meanwhile.
+// loading prevents concurrent looks at the post office, and discards a result that changes have made stale.
 type loading struct {
 	running, again bool
 }
 
-// begin reports whether to look now; if not, it will be when the look that runs has ended.
+// begin reports whether to look now; if a look is running, another follows it.
 func (l *loading) begin() bool {
 	l.again = l.running
 	if l.running {
@@ -135,7 +134,7 @@ func (l *loading) begin() bool {
 	return true
 }
 
-// end notes that a look has ended, and reports whether to look again instead of believing it.
+// end records the end of a look, and reports whether to discard the result and look again.
 func (l *loading) end() bool {
 	l.running = false
 	return l.again
@@ -146,12 +145,12 @@ func newModel(room mail.RoomName, now time.Time) *model {
 		drafts: map[string]string{}}
 }
 
-// start returns what is to be done first.
+// start returns the first effects.
 func (m *model) start() []effect {
 	return append(m.reload(), later{time.Minute, minute{}})
 }
 
-// update changes m by a message, and returns what is to be done.
+// update applies a message to m, and returns the effects to carry out.
 func (m *model) update(msg message) []effect {
 	out := msg.change(m)
 	return append(out, m.glance()...)
@@ -189,7 +188,7 @@ func (msg away) change(m *model) []effect {
 	if m.lost == nil {
 		m.since = msg.at
 		if msg.err != nil && m.notice == m.failedLook {
-			m.notice = "" // which only said this
+			m.notice = "" // the notice of the same failure
 		}
 	}
 	m.lost = msg.err
@@ -202,7 +201,7 @@ func (msg away) change(m *model) []effect {
 	return nil
 }
 
-// reload looks at everything that is shown.
+// reload refreshes everything on the screen.
 func (m *model) reload() []effect {
 	var out []effect
 	if m.desk.begin() {
@@ -221,7 +220,7 @@ func (m *model) reload() []effect {
 	return out
 }
 
-// rooms are those that are shown; nil: all.
+// rooms are the rooms shown; nil: all.
 func (m *model) rooms() []mail.RoomName {
 	if m.room == "" {
 		return nil

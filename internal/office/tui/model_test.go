@@ -51,7 +51,7 @@ func TestUndoBeforeItLeaves(t *testing.T) {
 	b.press("z").sees("There is nothing to take back.")
 
 	b.press("r").type_("Take any.").press("ctrl+s").seesNot("Which port?")
-	b.press("z r").sees("Take any.") // what was typed is there again
+	b.press("z r").sees("Take any.") // the typed text is back
 }
 
 func TestQuittingSendsWhatIsPending(t *testing.T) {
@@ -62,7 +62,7 @@ func TestQuittingSendsWhatIsPending(t *testing.T) {
 	if len(o.sent) != 1 || !b.quit {
 		t.Errorf("sent %v, quit: %t", o.sent, b.quit)
 	}
-	b.pass() // the pause that it did not wait for
+	b.pass() // end the skipped pause
 	if len(o.sent) != 1 {
 		t.Errorf("sent twice")
 	}
@@ -149,8 +149,8 @@ func TestArchiveAsksOnce(t *testing.T) {
 	}
 }
 
-// TestAnswerGoesWhereItWasBegun: what goes from under the cursor while the person writes, or thinks about a choice,
-// takes neither the answer nor the mark of another conversation along.
+// TestAnswerGoesWhereItWasBegun tests that an answer or choice applies to the conversation where it began, even if
+// its row leaves the list meanwhile.
 func TestAnswerGoesWhereItWasBegun(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -193,7 +193,7 @@ func TestDecline(t *testing.T) {
 	}
 }
 
-// TestP13_SuggestionIsAdopted shows what somebody suggests who was not asked, and answers so by one key.
+// TestP13_SuggestionIsAdopted tests that a suggestion is shown, and that one key adopts it.
 func TestP13_SuggestionIsAdopted(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -229,7 +229,8 @@ func TestSnooze(t *testing.T) {
 	}
 }
 
-// TestNewMailMovesNothing holds the row under the cursor where it is on the screen while mail arrives above it.
+// TestNewMailMovesNothing tests that the row under the cursor keeps its place on the screen when mail arrives above
+// it.
 func TestNewMailMovesNothing(t *testing.T) {
 	o := &office{}
 	for n := range 30 {
@@ -261,7 +262,7 @@ func lineOfScreen(b *bench, text string) int {
 	return -1
 }
 
-// TestUpdatesPageIn scrolls through ten thousand updates, of which a page is asked for at a time.
+// TestUpdatesPageIn scrolls through ten thousand updates, which load page by page.
 func TestUpdatesPageIn(t *testing.T) {
 	const many = 10_000
 	o := &office{}
@@ -306,8 +307,8 @@ func TestPostOfficeGoesAndComes(t *testing.T) {
 	b.tell(away{errors.New("the connection broke"), now})
 	b.seesNot("nobody listens") // the line above the list says it
 	b.tell(done{err: o.err, seen: true})
-	b.seesNot("nobody listens") // nor does a mark that nobody asked for
-	b.tell(late)                // what it said before it went does not mean that it is there
+	b.seesNot("nobody listens") // nor does an implicit mark
+	b.tell(late)                // a late result from before does not mean that it is back
 	b.sees("Post office away since 14:00. Your text is kept.", "Which port?")
 	b.tell(changed{})
 	b.seesNot("nobody listens")
@@ -318,8 +319,8 @@ func TestPostOfficeGoesAndComes(t *testing.T) {
 	b.seesNot("away since")
 }
 
-// TestSentOnceItIsBack: what was written while the post office was away is kept whole, and leaves by one key when it
-// is back, with the keys of the first time.
+// TestSentOnceItIsBack tests that text written while the post office is away is kept whole, and that one key sends it
+// later with the same idempotency keys.
 func TestSentOnceItIsBack(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -357,7 +358,7 @@ func TestSentOnceItIsBack(t *testing.T) {
 	}
 }
 
-// TestHeldIsWrittenOn: what was not sent and is written on leaves as it is then, once.
+// TestHeldIsWrittenOn tests that unsent text that was edited further is sent once, in its last form.
 func TestHeldIsWrittenOn(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
@@ -373,7 +374,7 @@ func TestHeldIsWrittenOn(t *testing.T) {
 	}
 }
 
-// TestOldListsSaySo holds that lists which may be old say of when they are.
+// TestOldListsSaySo tests that outdated lists show their age.
 func TestOldListsSaySo(t *testing.T) {
 	o := &office{trouble: "as of 14:02; the NATS servers cannot be reached"}
 	o.question(1, "Which port?", ports)
@@ -387,12 +388,12 @@ func TestOldListsSaySo(t *testing.T) {
 	b.sees("The NATS server tower is not heard.", "Which port?")
 }
 
-// TestLookIsNotBelievedAfterAnAct holds that a look which began before something was done does not bring it back.
+// TestLookIsNotBelievedAfterAnAct tests that a look that began before an action does not revert it on the screen.
 func TestLookIsNotBelievedAfterAnAct(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
 	b := newBench(t, o)
-	look := b.model.update(changed{}) // it runs, and its answer is late
+	look := b.model.update(changed{}) // its result arrives late
 	old := look[0].(call)(t.Context(), o)
 	b.press("1")
 	o.needs = nil
@@ -469,7 +470,7 @@ func TestEditor(t *testing.T) {
 	}
 }
 
-// TestPasteIsText holds that what is pasted presses no keys.
+// TestPasteIsText tests that pasted text presses no keys.
 func TestPasteIsText(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)

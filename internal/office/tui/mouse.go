@@ -4,14 +4,14 @@ package tui
 const wheelStep = 3
 
 type (
-	// clicked is a press of the mouse's first button at a place of the screen.
+	// clicked is a press of the first mouse button.
 	clicked struct{ x, y int }
 	// wheeled is a step of the wheel, 1 down or -1 up.
 	wheeled int
 )
 
-// A click does what is drawn where it was: it chooses a tab, a row, or an option by its digit. While something is
-// written or chosen it does nothing: what it would do to the text nobody could see.
+// A click chooses the tab, row or option drawn there. While a text or choice is open it does nothing, since its
+// effect would be hidden.
 func (at clicked) change(m *model) []effect {
 	if m.leaving || m.box != nil || m.choice != nil {
 		return nil
@@ -42,8 +42,8 @@ func (at clicked) change(m *model) []effect {
 	return nil
 }
 
-// clickRow puts the cursor on a row. The row is opened unless its letter stands beside the list already; there a
-// second click opens it.
+// clickRow moves the cursor to a row and opens it. With two panes, the first click only shows its letter beside the
+// list.
 func (m *model) clickRow(at int) []effect {
 	top, cursor := 0, 0
 	if l := m.shown(); l != nil {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// pane is a list, part of which is on the screen.
+// pane is a scrollable list.
 type pane[T any] struct {
-	key   func(*T) string   // names a row
-	texts func(*T) []string // are looked through for words
+	key   func(*T) string   // identifies a row
+	texts func(*T) []string // searched by the filter
 
 	all    []T // as far as it has been scrolled
 	words  string
-	rows   []T // those of them that fit the words
+	rows   []T // the rows of all that match words
 	loaded bool
 	cursor int
 	top    int // the first row on the screen
-	fresh  int // of the rows above, how many have come since they were seen
+	fresh  int // new rows above the screen
 }
 
 // current returns the row under the cursor.
@@ -27,12 +27,12 @@ func (p *pane[T]) current() *T {
 	return &p.rows[p.cursor]
 }
 
-// at returns where a row is, or -1.
+// at returns the index of a row, or -1.
 func (p *pane[T]) at(key string) int {
 	return slices.IndexFunc(p.rows, func(row T) bool { return p.key(&row) == key })
 }
 
-// move puts the cursor n rows on, and keeps it on a screen of that many rows.
+// move moves the cursor by n rows, and keeps it on a screen of that many rows.
 func (p *pane[T]) move(n, screen int) {
 	p.cursor = max(0, p.cursor+n)
 	p.settle(screen)
@@ -45,13 +45,13 @@ func (p *pane[T]) settle(screen int) {
 	p.fresh = min(p.fresh, p.top)
 }
 
-// upwards shows as much of what stands above the cursor as fits on the screen.
+// upwards scrolls so that as many rows as possible above the cursor are on the screen.
 func (p *pane[T]) upwards(screen int) {
 	p.top = max(0, p.cursor-screen+1)
 	p.settle(screen)
 }
 
-// filter leaves the rows that fit words.
+// filter keeps the rows that match words.
 func (p *pane[T]) filter(words string) {
 	p.words = words
 	p.rows = p.all
@@ -61,7 +61,7 @@ func (p *pane[T]) filter(words string) {
 	p.cursor = min(p.cursor, max(0, len(p.rows)-1))
 }
 
-// fits reports whether all words stand somewhere in a row.
+// fits reports whether a row contains all words.
 func fits(words string, texts ...string) bool {
 	all := strings.ToLower(strings.Join(texts, "\n"))
 	for w := range strings.FieldsSeq(strings.ToLower(words)) {
@@ -72,8 +72,8 @@ func fits(words string, texts ...string) bool {
 	return true
 }
 
-// refresh takes the rows as they are now. The row under the cursor stays where it is on the screen: what came before
-// it is above the screen, and counted.
+// refresh replaces the rows. The row under the cursor keeps its place on the screen; new rows above the screen are
+// counted.
 func (p *pane[T]) refresh(rows []T, screen int) {
 	known := p.keys(p.all)
 	var under string
@@ -104,7 +104,7 @@ func (p *pane[T]) keys(rows []T) map[string]bool {
 	return out
 }
 
-// remove takes a row away; the cursor goes to the next.
+// remove removes a row; the cursor moves to the next.
 func (p *pane[T]) remove(key string, screen int) {
 	at := p.at(key)
 	p.all = slices.DeleteFunc(slices.Clone(p.all), func(row T) bool { return p.key(&row) == key })
@@ -115,7 +115,7 @@ func (p *pane[T]) remove(key string, screen int) {
 	p.settle(screen)
 }
 
-// steps is how far a key goes in a text longer than the screen, which shows that many lines at once.
+// steps returns how far a key scrolls, with screen rows visible.
 func steps(k string, screen int) (n int, ok bool) {
 	const far = 1 << 30
 	n, ok = map[string]int{

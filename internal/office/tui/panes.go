@@ -1,17 +1,17 @@
 package tui
 
-// Two panes: from how many columns a list has the letter under its cursor beside it, and how wide the list is then.
+// From fromTwo columns on, the letter under the cursor is shown beside the list, which is then listWidth wide.
 const (
 	fromTwo   = 120
 	listWidth = 62
 )
 
-// twoPanes reports whether the letter under the cursor stands beside the list.
+// twoPanes reports whether the letter under the cursor is shown beside the list.
 func (m *model) twoPanes() bool {
 	return m.width >= fromTwo && m.tab != agents && m.talk == nil && m.dialog == nil
 }
 
-// beside is the model as the letter beside the list shows it.
+// beside is the model for the letter beside the list.
 func (m *model) beside() *model {
 	right := *m
 	right.width, right.height = m.width-listWidth-1, m.height-m.boxHeight()
@@ -19,14 +19,14 @@ func (m *model) beside() *model {
 	return &right
 }
 
-// peek is what stands beside the list: it is shown, and not read by that.
+// peek is shown beside the list, which does not mark it read.
 type peek struct {
 	key    string
 	talk   *talk
 	dialog *dialog
 }
 
-// glance has what is under the cursor shown beside the list. A room that is closed stays closed.
+// glance shows the row under the cursor beside the list. It opens no closed room.
 func (m *model) glance() []effect {
 	if !m.twoPanes() {
 		return nil
@@ -50,7 +50,7 @@ func (m *model) glance() []effect {
 	return m.loadPeek()
 }
 
-// loadPeek looks at what stands beside the list.
+// loadPeek loads the content beside the list.
 func (m *model) loadPeek() []effect {
 	switch {
 	case m.peek.talk != nil:
@@ -61,7 +61,7 @@ func (m *model) loadPeek() []effect {
 	return nil
 }
 
-// viewPanes draws the list, and the letter beside it.
+// viewPanes draws the list with the letter beside it.
 func (m *model) viewPanes() []line {
 	left := *m
 	left.width, left.height, left.box = listWidth, m.height-m.boxHeight(), nil
@@ -82,7 +82,7 @@ func (m *model) viewPanes() []line {
 	return out
 }
 
-// viewLetter draws what stands beside the list.
+// viewLetter draws the content beside the list.
 func (m *model) viewLetter() []line {
 	right := m.beside()
 	switch {
@@ -96,7 +96,7 @@ func (m *model) viewLetter() []line {
 	return nil
 }
 
-// takeTalk shows a conversation beside the list, if it is still the one under the cursor.
+// takeTalk shows a loaded conversation beside the list, if it is still under the cursor.
 func (m *model) takeTalk(msg talkLoaded) {
 	t := m.peek.talk
 	if t == nil || t.key() != msg.key || msg.err != nil {
@@ -109,7 +109,7 @@ func (m *model) takeTalk(msg talkLoaded) {
 	}
 }
 
-// takeDialog shows a dialog beside the list, if it is still the one under the cursor.
+// takeDialog shows a loaded dialog beside the list, if it is still under the cursor.
 func (p *peek) takeDialog(msg dialogLoaded) {
 	if d := p.dialog; d != nil && d.card.ID == msg.id && msg.card != nil && msg.err == nil {
 		d.card, d.all, d.set = *msg.card, true, nil

@@ -13,31 +13,31 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Options say what to show, and where.
+// Options configure Run.
 type Options struct {
 	Office mail.Office
-	Room   mail.RoomName // the only one to show; "": all
-	Editor string        // a command line; the file that is edited follows it
-	Plain  bool          // without colours, which NO_COLOR asks for
-	// Link tells whether the post office can be heard: false when the connection over which changes come breaks, true
-	// when there is one again. Nil: it is taken to be there.
+	Room   mail.RoomName // the only room to show; "": all
+	Editor string        // a command line, to which the file's path is appended
+	Plain  bool          // no colours, for NO_COLOR
+	// Link reports the connection that brings changes: false when it breaks, true when there is a new one. Nil: it is
+	// assumed to hold.
 	Link <-chan bool
-	// Keep remembers which room the person chose to see, "" for all. Nil: it is not remembered.
+	// Keep stores the person's choice of room, "" for all. Nil: it is not stored.
 	Keep func(mail.RoomName)
 }
 
-// callPatience bounds one call of the post office. A search through the archive takes longest.
+// callPatience limits one call to the post office. Searching the archive takes longest.
 const callPatience = 30 * time.Second
 
-// lastPatience bounds the sending of what is pending when the view is ended from outside, and callsPatience what is
-// waited for before.
+// lastPatience limits the sending of pending mail when the view is ended from outside, and callsPatience the wait for
+// running calls before that.
 const (
 	lastPatience  = 5 * time.Second
 	callsPatience = time.Second
 )
 
-// Run shows the post office until the person quits, the terminal is closed or ctx ends. What the person answered last
-// is sent before Run returns; an error names what could not be.
+// Run shows the post office until the person quits, the terminal closes or ctx ends. It sends pending answers before
+// it returns; the error names those that it could not send.
 func Run(ctx context.Context, opts Options) error {
 	tcell.SetEncodingFallback(tcell.EncodingFallbackUTF8)
 	scr, err := tcell.NewScreen(tcell.OptSanitizeContent(true))
@@ -62,17 +62,17 @@ func Run(ctx context.Context, opts Options) error {
 	return r.model.unsent()
 }
 
-// runner carries out what the model wants. All but heard belongs to the goroutine of run.
+// runner carries out the model's effects. Only the goroutine of run uses it, except for heard.
 type runner struct {
 	opts    Options
 	scr     tcell.Screen
 	model   *model
-	paste   *[]byte // what is being pasted
+	paste   *[]byte // the paste in progress
 	quits   bool
-	buttons tcell.ButtonMask // of the mouse, that are down
+	buttons tcell.ButtonMask // the mouse buttons that are down
 	cancel  context.CancelFunc
 	work    sync.WaitGroup  // goroutines that send to heard
-	calls   sync.WaitGroup  // those of them that call
+	calls   sync.WaitGroup  // those that call the post office
 	lives   context.Context // until Run returns
 	heard   chan message
 }
@@ -102,7 +102,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
-// last sends what is pending when there is no terminal any more to say so.
+// last sends pending mail after the terminal is gone.
 func (r *runner) last() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
 	defer cancel()
@@ -122,8 +122,8 @@ func (r *runner) last() {
 	}
 }
 
-// awaitCalls waits for the calls under way, so that the last ones have their connections: who calls is found out once
-// a connection, and on a new one nobody would be the person, whose terminal is gone.
+// awaitCalls waits for running calls, so that the last ones can reuse their connections: a caller is identified once
+// per connection, and without a terminal a new connection would not be the person's.
 func (r *runner) awaitCalls() {
 	done := make(chan struct{})
 	go func() {
@@ -177,13 +177,13 @@ func (r *runner) tell(ctx context.Context, msg message) {
 	case r.heard <- msg:
 	case <-ctx.Done():
 		select {
-		case r.heard <- msg: // there may be somebody who waits for it still
+		case r.heard <- msg: // last may still be receiving
 		default:
 		}
 	}
 }
 
-// watch tells the model of changes. The client makes new connections by itself where one breaks.
+// watch tells the model of changes. The client reconnects by itself.
 func (r *runner) watch(ctx context.Context) {
 	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
 		w, err := r.opts.Office.WatchDesk(ctx)
@@ -204,12 +204,12 @@ func (r *runner) watch(ctx context.Context) {
 	}
 }
 
-// event tells the model what the terminal says.
+// event passes a terminal event to the model.
 func (r *runner) event(ctx context.Context, e tcell.Event) {
 	switch e := e.(type) {
 	case *tcell.EventResize:
 		r.scr.Sync()
-		w, h := r.scr.Size() // what the event says is the terminal's word, and tmux 3.3 confuses width and height
+		w, h := r.scr.Size() // the event has the size that the terminal reports, and tmux 3.3 swaps width and height
 		r.do(ctx, r.model.update(resized{w, h}))
 	case *tcell.EventPaste:
 		if e.Start() {
@@ -235,12 +235,12 @@ func (r *runner) event(ctx context.Context, e tcell.Event) {
 		}
 	case *tcell.EventMouse:
 		r.mouse(ctx, e)
-	case *tcell.EventError: // the terminal has been closed
+	case *tcell.EventError: // the terminal closed
 		r.cancel()
 	}
 }
 
-// mouse tells the model of the first button when it goes down, and of the wheel.
+// mouse tells the model of presses of the first button, and of the wheel.
 func (r *runner) mouse(ctx context.Context, e *tcell.EventMouse) {
 	now := e.Buttons()
 	down := now&^r.buttons&tcell.ButtonPrimary != 0
@@ -256,7 +256,7 @@ func (r *runner) mouse(ctx context.Context, e *tcell.EventMouse) {
 	}
 }
 
-// keyNames are those of keys that are no characters.
+// keyNames are the names of keys that are not characters.
 var keyNames = map[tcell.Key]string{
 	tcell.KeyEnter: "enter", tcell.KeyEscape: "esc", tcell.KeyTab: "tab", tcell.KeyBacktab: "shift+tab",
 	tcell.KeyBackspace: "backspace", tcell.KeyDelete: "delete", tcell.KeyUp: "up", tcell.KeyDown: "down",
@@ -264,7 +264,7 @@ var keyNames = map[tcell.Key]string{
 	tcell.KeyPgUp: "pgup", tcell.KeyPgDn: "pgdn",
 }
 
-// keyName spells a key as the model knows it; "": it is none that means anything.
+// keyName returns the model's name for a key; "": the model does not use it.
 func keyName(e *tcell.EventKey) string {
 	mod := e.Modifiers()
 	name := keyNames[e.Key()]
@@ -288,7 +288,7 @@ func keyName(e *tcell.EventKey) string {
 	return name
 }
 
-// paint draws what the model shows. tcell sends the terminal what differs from what is there.
+// paint draws the model's view. tcell sends only the differences to the terminal.
 func (r *runner) paint() {
 	s := r.model.view()
 	r.scr.Clear()
@@ -317,7 +317,7 @@ func (r *runner) put(x, y int, part span) int {
 	return x
 }
 
-// look is a style as tcell has it.
+// look converts a style for tcell.
 func look(s style) tcell.Style {
 	st := tcell.StyleDefault.Bold(s&(bold|label) != 0).Reverse(s&reverse != 0)
 	for _, c := range []struct {
@@ -339,10 +339,10 @@ func look(s style) tcell.Style {
 	return st
 }
 
-// sending reports whether something is on its way.
+// sending reports whether mail or an answer is being sent.
 func (m *model) sending() bool { return len(m.pending)+m.answers > 0 }
 
-// unsent names what could not be sent before the view ended.
+// unsent returns an error that counts the mail not sent when the view ended.
 func (m *model) unsent() error {
 	n := len(m.pending) + len(m.held) + m.answers
 	if n == 0 {

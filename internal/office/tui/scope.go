@@ -2,10 +2,10 @@ package tui
 
 import "pennypost/internal/mail"
 
-// keep has the rooms that are shown remembered for the next time.
+// keep stores the choice of rooms for the next time.
 type keep struct{ room mail.RoomName }
 
-// switchScope shows the room of what the person is about instead of all, and all again.
+// switchScope switches between the room of the current item and all rooms.
 func (m *model) switchScope() []effect {
 	room := mail.RoomName("")
 	if m.room == "" {
@@ -23,7 +23,7 @@ func (m *model) switchScope() []effect {
 	return append(m.reload(), keep{room})
 }
 
-// otherScope says what w would show.
+// otherScope names the scope that w switches to.
 func (m *model) otherScope() string {
 	if m.room != "" {
 		return "all rooms"
@@ -31,7 +31,7 @@ func (m *model) otherScope() string {
 	return "this room"
 }
 
-// roomHere is the room of what the person is about; "": it has none.
+// roomHere is the room of the current item; "": none.
 func (m *model) roomHere() mail.RoomName {
 	if m.talk != nil {
 		return m.talk.room

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// notStopped is after how long it is clear that nobody could stop us: the kernel does not stop what no shell would
+// notStopped is when it is clear that the process was not stopped: the kernel stops no process that no shell would
 // continue, such as the only program of a terminal.
 const notStopped = 300 * time.Millisecond
 
-// suspend gives the terminal back to the shell, as ^Z does, until the person says fg.
+// suspend gives the terminal back to the shell, as ^Z does, until the person enters fg.
 func (r *runner) suspend() {
 	if r.scr.Suspend() != nil {
 		return
@@ -22,7 +22,7 @@ func (r *runner) suspend() {
 	back := make(chan os.Signal, 1)
 	signal.Notify(back, syscall.SIGCONT)
 	defer signal.Stop(back)
-	if syscall.Kill(0, syscall.SIGTSTP) == nil { // with a script that runs us
+	if syscall.Kill(0, syscall.SIGTSTP) == nil { // including a script that runs us
 		select {
 		case <-back:
 		case <-time.After(notStopped):

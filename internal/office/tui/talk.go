@@ -9,18 +9,18 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// talk is the conversation that is open.
+// talk is the open conversation.
 type talk struct {
 	room    mail.RoomName
 	root    mail.ID
 	subject string
-	hit     mail.ID     // what was searched for; "": nothing was
-	items   []mail.Item // the oldest first
-	earlier bool        // there are more than these
+	hit     mail.ID     // the message found by a search; "": none
+	items   []mail.Item // oldest first
+	earlier bool        // there are earlier messages
 	loaded  bool
 	top     int // the first line on the screen
 
-	// set are the lines of the items in a width, and starts where each item begins.
+	// set are the lines of the items, laid out for width, and starts is where each item begins.
 	set    []line
 	starts []int
 	width  int
@@ -28,7 +28,7 @@ type talk struct {
 
 func (t *talk) key() string { return talkKey(t.room, t.root) }
 
-// question returns what waits for the person's answer, the oldest first, or nil.
+// question returns the oldest question to the person that is open, or nil.
 func (t *talk) question() *mail.Item {
 	for i := range t.items {
 		if triage.AsksUser(&t.items[i]) {
@@ -38,7 +38,7 @@ func (t *talk) question() *mail.Item {
 	return nil
 }
 
-// suggestion returns the newest answer to the question of somebody who was not asked, or nil.
+// suggestion returns the newest suggested answer to the question, or nil.
 func (t *talk) suggestion() *mail.Item {
 	q := t.question()
 	for i := range slices.Backward(t.items) {
@@ -49,7 +49,8 @@ func (t *talk) suggestion() *mail.Item {
 	return nil
 }
 
-// target returns what an answer is to: the question, or else what somebody else wrote last, or the last message.
+// target returns the message that an answer replies to: the question, else the last message from someone else, else
+// the last one.
 func (t *talk) target() *mail.Item {
 	if q := t.question(); q != nil || len(t.items) == 0 {
 		return q
@@ -62,7 +63,7 @@ func (t *talk) target() *mail.Item {
 	return &t.items[len(t.items)-1]
 }
 
-// choices are the answers that a question offers.
+// choices are the options of a question.
 func choices(it *mail.Item) []mail.Option {
 	if it == nil || !triage.AsksUser(it) {
 		return nil
@@ -70,14 +71,14 @@ func choices(it *mail.Item) []mail.Option {
 	return it.Choices()
 }
 
-// talkLoaded is a conversation as the post office has it.
+// talkLoaded is the result of loadTalk.
 type talkLoaded struct {
 	key  string
 	page mail.Page
 	err  error
 }
 
-// maxTalk is how many messages of a conversation are shown, the newest.
+// maxTalk limits the messages shown to the newest.
 const maxTalk = 200
 
 func loadTalk(room mail.RoomName, root mail.ID) effect {
@@ -116,8 +117,8 @@ func (msg talkLoaded) change(m *model) []effect {
 	return m.markOpened()
 }
 
-// opening returns the line at which a conversation opens: at what was searched for, else where the question begins,
-// else what is not read, else what came last. What fits on the screen is shown from its beginning.
+// opening returns the line at which a conversation opens: at the search match, else at the question, else at the
+// first unread message, else at the last message. It is 0 if everything fits.
 func (m *model) opening() int {
 	t := m.talk
 	lines, starts := m.talkLines()
@@ -137,7 +138,7 @@ func (m *model) opening() int {
 	return min(starts[at], max(0, len(lines)-m.talkRows()))
 }
 
-// markOpened marks what has been opened read.
+// markOpened marks the messages of the open conversation read.
 func (m *model) markOpened() []effect {
 	t := m.talk
 	var ids []mail.ID
@@ -152,7 +153,7 @@ func (m *model) markOpened() []effect {
 	return []effect{mark([]batch{{t.room, ids}}, mail.MarkRead, 0, "", nil)}
 }
 
-// open opens the conversation of the row under the cursor.
+// open opens the row under the cursor.
 func (m *model) open() []effect {
 	l := m.shown()
 	if l == nil {
@@ -177,7 +178,7 @@ func (m *model) open() []effect {
 	return []effect{loadTalk(c.Room, c.ThreadRoot())}
 }
 
-// onward goes on from the conversation that is open, if one is, after its question has been answered.
+// onward leaves the open conversation, if there is one, after its question was answered.
 func (m *model) onward(out []effect) []effect {
 	if m.talk == nil {
 		return out
@@ -185,7 +186,7 @@ func (m *model) onward(out []effect) []effect {
 	return append(out, m.openNext()...)
 }
 
-// openNext opens the next question when one has been answered, or goes back to the list.
+// openNext opens the next question, or returns to the list.
 func (m *model) openNext() []effect {
 	m.talk = nil
 	l := &m.lists[needs]
@@ -201,7 +202,7 @@ func (m *model) openNext() []effect {
 	return nil
 }
 
-// headline is the subject of a message, or how its text begins.
+// headline is the subject of a message, or the beginning of its text.
 func headline(m *mail.Message, preview string) string {
 	if m.Subject != "" {
 		return cleanLine(m.Subject)
@@ -212,15 +213,15 @@ func headline(m *mail.Message, preview string) string {
 	return string(m.Type)
 }
 
-// done says what became of a mark.
+// done is the result of a mark.
 type done struct {
 	notice string
 	undo   *undo
 	err    error
-	seen   bool // nobody asked for it: what was opened was marked read
+	seen   bool // a mark made by opening mail, not on request
 }
 
-// undo takes back what was done.
+// undo reverts a mark.
 type undo struct {
 	batches []batch
 	mark    mail.Mark
@@ -259,16 +260,16 @@ func (msg done) change(m *model) []effect {
 	return m.reload()
 }
 
-// say tells the person something.
+// say shows a notice.
 func (m *model) say(text string) []effect {
 	m.notice = text
 	return nil
 }
 
-// wrong tells the person what went wrong.
+// wrong shows an error.
 func (m *model) wrong(err error) []effect { return m.say(cleanLine(err.Error())) }
 
-// unseen tells the person why what is shown may be old. While the post office is away, the line above the list does.
+// unseen shows why the screen may be outdated, unless the line above the list says that the post office is away.
 func (m *model) unseen(err error) []effect {
 	if m.lost != nil {
 		return nil
@@ -277,16 +278,16 @@ func (m *model) unseen(err error) []effect {
 	return m.say(m.failedLook)
 }
 
-// talkRows is how many lines of a conversation are on the screen.
+// talkRows is how many lines of the conversation fit on the screen.
 func (m *model) talkRows() int { return max(1, m.bodyRows()-m.belowTalk()) }
 
-// scroll moves the text of a conversation.
+// scroll scrolls the conversation.
 func (m *model) scroll(n int) {
 	at, lines := m.asked()
 	m.talk.top = min(max(0, m.talk.top+n), max(0, lines-m.talkRows(), at))
 }
 
-// when says when a message was sent.
+// when formats the time of a message.
 func when(now time.Time, t mail.Time) string {
 	at := t.Std().In(now.Location())
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {

@@ -9,32 +9,32 @@ import (
 	"pennypost/internal/front/cli"
 )
 
-// style is how a text looks, as a set of bits, and what a click on it does. Colours are those of the terminal's own
-// sixteen, which its owner has made readable on its background; nothing is said by colour alone.
+// style is the look of a text, as a set of bits, and the action of a click on it. Colours are the terminal's own
+// sixteen, which suit its background; no information is in the colour alone.
 type style uint32
 
 const (
 	bold    style = 1 << iota
 	grey          // times, rooms, notes
 	red           // it asks you
-	amber         // somebody else waits, or it is late
+	amber         // another waits, or it is late
 	green         // done
 	blue          // keys
-	label         // white on red: what is pressed, what is urgent
+	label         // white on red: keys to press, urgent mail
 	reverse       // the tab
 	chosen        // white on blue: the row under the cursor
 )
 
-// What a click does stands above the looks: its kind, and a number.
+// The action of a click is stored above the look: its kind, and a number.
 const (
-	clickDigit style = (1 + iota) << 9 // the number is that of an option
+	clickDigit style = (1 + iota) << 9 // the number of an option
 	clickTab                           // of a tab
 	clickRow                           // of a row on the screen
 	clickKind  = clickDigit | clickTab | clickRow
-	numbered   = 11 // the bits that stand below the number
+	numbered   = 11 // the bits below the number
 )
 
-// on adds a style to all of a line.
+// on adds a style to a whole line.
 func on(l line, st style) line {
 	out := slices.Clone(l)
 	for i := range out {
@@ -43,7 +43,7 @@ func on(l line, st style) line {
 	return out
 }
 
-// rowLine is a line of a row on the screen, which is under the cursor or not.
+// rowLine styles a line of a row, which may be under the cursor.
 func rowLine(l line, at int, under bool) line {
 	st := clickRow | style(at)<<numbered
 	if under {
@@ -52,7 +52,7 @@ func rowLine(l line, at int, under bool) line {
 	return on(l, st)
 }
 
-// span is a piece of a line in one style. Its text is clean.
+// span is a part of a line in one style. Its text is clean.
 type span struct {
 	text string
 	style
@@ -70,16 +70,16 @@ func (l line) String() string {
 	return b.String()
 }
 
-// clean makes text of several lines harmless for a terminal. Tabs become spaces.
+// clean makes multi-line text harmless for a terminal. Tabs become spaces.
 func clean(s string) string { return strings.ReplaceAll(cli.Visible(s), "\t", "    ") }
 
-// cleanLine is clean for text that stands in one line.
+// cleanLine is clean for text on one line.
 func cleanLine(s string) string { return cli.OneLine(s) }
 
-// columns returns how many columns of the terminal s takes, as tcell sets it.
+// columns returns the width of s in terminal columns, as tcell counts them.
 func columns(s string) int { return displaywidth.String(s) }
 
-// shorten cuts s to a width, with an ellipsis.
+// shorten truncates s to a width, with an ellipsis.
 func shorten(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -87,13 +87,13 @@ func shorten(s string, width int) string {
 	return displaywidth.TruncateString(s, width, "…")
 }
 
-// fit cuts s to a width or fills it with spaces.
+// fit truncates or pads s to a width.
 func fit(s string, width int) string {
 	s = shorten(s, width)
 	return s + strings.Repeat(" ", max(0, width-columns(s)))
 }
 
-// spread puts left at the beginning and right at the end of a line of a width; left gives way.
+// spread puts left at the start and right at the end of a line; left is truncated if necessary.
 func spread(left, right line, width int) line {
 	room := width - columns(right.String())
 	left = cut(left, max(0, room-1))
@@ -101,13 +101,13 @@ func spread(left, right line, width int) line {
 	return append(append(slices.Clip(left), span{text: gap}), right...)
 }
 
-// fill makes a line as wide as that.
+// fill pads or truncates a line to a width.
 func fill(l line, width int) line {
 	l = cut(l, width)
 	return append(slices.Clip(l), span{text: strings.Repeat(" ", max(0, width-columns(l.String())))})
 }
 
-// cut shortens a line to a width.
+// cut truncates a line to a width.
 func cut(l line, width int) line {
 	var out line
 	for _, s := range l {
@@ -120,14 +120,14 @@ func cut(l line, width int) line {
 	return out
 }
 
-// cell is what a terminal shows at one place: a character with the marks that belong to it.
+// cell is a character with its combining marks.
 type cell struct {
 	text  string
 	width int
 	style
 }
 
-// cells takes text apart.
+// cells splits text into cells.
 func cells(text string, st style) []cell {
 	var out []cell
 	for g := displaywidth.StringGraphemes(text); g.Next(); {
@@ -136,8 +136,8 @@ func cells(text string, st style) []cell {
 	return out
 }
 
-// wrap says where lines of a width begin and end: between words if it can be, and at every line break. The space at
-// which a line is broken belongs to it.
+// wrap returns the start and end of each line, broken between words where possible, and at every line break. A line
+// includes the space at which it is broken.
 func wrap(all []cell, width int) [][2]int {
 	width = max(width, 2) // of a wide character
 	var out [][2]int

@@ -8,19 +8,19 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// choice is a question of the view itself.
+// choice is the view's own question.
 type choice struct {
 	text string
 	keys []option
 }
 
-// option is what a key answers to a choice.
+// option is an answer to a choice.
 type option struct {
 	key, label string
 	do         func() []effect
 }
 
-// choose answers a choice; a key that it does not name takes it back.
+// choose answers a choice; any other key cancels it.
 func (m *model) choose(k string) []effect {
 	c := m.choice
 	m.choice = nil
@@ -32,7 +32,7 @@ func (m *model) choose(k string) []effect {
 	return nil
 }
 
-// batch are messages of a room.
+// batch is some messages of a room.
 type batch struct {
 	room mail.RoomName
 	ids  []mail.ID
@@ -47,7 +47,7 @@ func batches(c *mail.Conversation) []batch {
 	return []batch{{c.Room, ids}}
 }
 
-// archive puts a conversation away. Of one with an open question it asks first.
+// archive archives a conversation. With an open question, it asks first.
 func (m *model) archive() []effect {
 	c := m.row()
 	if c == nil {
@@ -77,7 +77,7 @@ func (m *model) putAway(c mail.Conversation) []effect {
 		&undo{batches, mail.MarkUnarchived})}
 }
 
-// remove takes a conversation off the screen.
+// remove removes a conversation from the screen.
 func (m *model) remove(key string) {
 	m.talk = nil
 	for i := range m.lists {
@@ -85,7 +85,7 @@ func (m *model) remove(key string) {
 	}
 }
 
-// archiveStatus archives what is folded into one row.
+// archiveStatus archives the folded status messages.
 func archiveStatus(rooms []mail.RoomName) effect {
 	return call(func(ctx context.Context, p mail.Office) message {
 		d, err := p.Desk(ctx, mail.DeskQuery{Rooms: rooms, Part: mail.Updates, Status: true, Limit: mail.MaxLimit})
@@ -103,7 +103,7 @@ func archiveStatus(rooms []mail.RoomName) effect {
 	})
 }
 
-// toggleRead marks a conversation read, or what came last in it unread.
+// toggleRead marks a conversation read, or its last message unread.
 func (m *model) toggleRead() []effect {
 	c := m.row()
 	switch {
@@ -118,7 +118,7 @@ func (m *model) toggleRead() []effect {
 	return []effect{mark([]batch{{c.Room, []mail.ID{c.ID}}}, mail.MarkUnread, 0, "Marked unread.", nil)}
 }
 
-// askSnooze asks until when a conversation is put off.
+// askSnooze asks when a conversation should come back.
 func (m *model) askSnooze() []effect {
 	c := m.row()
 	if c == nil || c.Folded > 0 {
@@ -138,7 +138,7 @@ func (m *model) askSnooze() []effect {
 	return nil
 }
 
-// askDecline asks whether to refuse an answer.
+// askDecline asks whether to decline a question.
 func (m *model) askDecline() []effect { return m.askDeclineOf(m.about()) }
 
 func (m *model) askDeclineOf(q *subject) []effect {

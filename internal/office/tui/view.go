@@ -10,16 +10,16 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// screen is what is to be seen.
+// screen is the drawn view.
 type screen struct {
 	lines  []line
-	cx, cy int // where the cursor is; -1: nowhere
+	cx, cy int // the cursor; -1: hidden
 }
 
-// Lines of the screen around the body: tabs, what is shown, what has happened, and keys.
+// The lines around the body: tabs, scope, notice and keys.
 const around = 4
 
-// boxHeight is how many lines the box takes, with its title; 0 without one.
+// boxHeight is the height of the box with its title; 0 without one.
 func (m *model) boxHeight() int {
 	if m.box == nil || m.box.single {
 		return 0
@@ -28,13 +28,13 @@ func (m *model) boxHeight() int {
 	return 1 + min(max(3, len(lines)), max(3, m.height/2))
 }
 
-// bodyRows is how many lines there are for lists and text.
+// bodyRows is how many lines lists and text have.
 func (m *model) bodyRows() int { return max(1, m.height-around-m.boxHeight()) }
 
-// listRows is how many conversations are on the screen.
+// listRows is how many conversations fit on the screen.
 func (m *model) listRows() int { return max(1, m.bodyRows()/2) }
 
-// settle keeps what the person looks at on the screen when its size changes.
+// settle keeps the current rows and text on the screen when its size changes.
 func (m *model) settle() {
 	for i := range m.lists {
 		m.lists[i].settle(m.listRows())
@@ -90,7 +90,7 @@ func (m *model) view() screen {
 	return s
 }
 
-// viewRows draws the list of the tab.
+// viewRows draws the tab's list.
 func (m *model) viewRows() []line {
 	if m.tab >= agents {
 		return m.viewEntries()
@@ -100,12 +100,12 @@ func (m *model) viewRows() []line {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// tabNames are those of the tabs, and shorter ones for a narrow screen.
+// tabNames are the names of the tabs, and shorter ones for a narrow screen.
 var tabNames = [2][tabs]string{{"Needs you", "Updates", "Agents", "Stuck", "Waiting"},
 	{"Needs", "Updates", "Agents", "Stuck", "Waiting"}}
 
-// viewTabs draws the tabs with their counts, and which rooms they are of. Those before the chosen one give way where
-// the screen is narrow.
+// viewTabs draws the tabs with their counts, and the scope. On a narrow screen, tabs before the chosen one are
+// dropped.
 func (m *model) viewTabs() line {
 	names := tabNames[0]
 	if m.width < 44 {
@@ -138,7 +138,7 @@ func (m *model) viewTabs() line {
 	return spread(slices.Concat(all...), right, m.width)
 }
 
-// count is how many a tab has that are worth a number: agents that are there, updates that are not read.
+// count is a tab's number: agents that are not gone, unread updates.
 func (m *model) count(t tab) int {
 	switch t {
 	case needs:
@@ -155,7 +155,7 @@ func (m *model) count(t tab) int {
 	return n
 }
 
-// scopeName says which rooms are shown; while a question is open, which of how many it is.
+// scopeName names the rooms shown or, while a question is open, its position and the total.
 func (m *model) scopeName() line {
 	at, of := m.place()
 	switch {
@@ -169,7 +169,7 @@ func (m *model) scopeName() line {
 	return line{{"all rooms", grey}}
 }
 
-// place is where what is open stands among what needs the person; 0 of 0: nowhere.
+// place is the position of the open item in the needs list; 0 of 0: not in it.
 func (m *model) place() (at, of int) {
 	l, key := &m.lists[needs], ""
 	switch {
@@ -184,7 +184,7 @@ func (m *model) place() (at, of int) {
 	return at + 1, max(len(l.rows), m.waiting)
 }
 
-// viewAbout says what is shown, if that is not all, and what has come above it.
+// viewAbout draws the line above the list: warnings, filters, and how many new rows are above the screen.
 func (m *model) viewAbout() line {
 	var left, right line
 	open := m.talk != nil || m.dialog != nil
@@ -207,7 +207,7 @@ func (m *model) viewAbout() line {
 	return spread(left, right, m.width)
 }
 
-// viewTitle says what is open, and where.
+// viewTitle draws the title and room of the open item.
 func (m *model) viewTitle() line {
 	if m.dialog != nil {
 		return line{{" " + cleanLine(triage.DialogTitle(&m.dialog.card)), bold}}
@@ -216,7 +216,7 @@ func (m *model) viewTitle() line {
 	return spread(line{{" " + m.talk.subject, bold}}, line{{shorten(room, m.width/3) + " ", grey}}, m.width)
 }
 
-// outOfOrder says why what is shown may not be all, or not be new.
+// outOfOrder explains why the screen may be incomplete or outdated.
 func (m *model) outOfOrder() string {
 	switch {
 	case m.lost != nil:
@@ -231,7 +231,7 @@ func (m *model) outOfOrder() string {
 	return ""
 }
 
-// shownOnly says of what the list is shown, if not of all.
+// shownOnly describes the list's filter.
 func (m *model) shownOnly() string {
 	switch f := &m.filter; {
 	case f.search != "" && m.tab == updates:
@@ -254,7 +254,7 @@ func (m *model) viewNotice() line {
 		}
 		return append(out, span{"esc", bold}, span{text: " no"})
 	}
-	if wrong := m.outOfOrder(); wrong != "" && (m.talk != nil || m.dialog != nil) { // its line has the title
+	if wrong := m.outOfOrder(); wrong != "" && (m.talk != nil || m.dialog != nil) { // the title has its line
 		return line{{" " + wrong + "  ", amber | bold}, {m.notice, 0}}
 	}
 	if e := m.pointed(); m.notice == "" && m.talk == nil && m.dialog == nil && e != nil && len(e.holds) > 0 {
@@ -263,7 +263,7 @@ func (m *model) viewNotice() line {
 	return line{{" " + m.notice, 0}}
 }
 
-// hint is a key and what it does.
+// hint is a key with its meaning.
 type hint struct{ key, does string }
 
 func (m *model) viewKeys() line {
@@ -279,7 +279,7 @@ func (m *model) viewKeys() line {
 	return out
 }
 
-// hints are the keys that are good for something now.
+// hints are the keys that are useful now.
 func (m *model) hints() (hints []hint) {
 	switch {
 	case m.help:
@@ -304,7 +304,7 @@ func (m *model) hints() (hints []hint) {
 	return hints
 }
 
-// hintsOfList are the keys of the list that is shown.
+// hintsOfList are the keys of the current list.
 func (m *model) hintsOfList() []hint {
 	switch {
 	case m.tab == needs:
@@ -324,7 +324,7 @@ func (m *model) hintsOfList() []hint {
 		{"?", "keys"}, {"q", "quit"}}
 }
 
-// viewBox draws the text that is being written.
+// viewBox draws the box.
 func (m *model) viewBox(s *screen) {
 	b := m.box
 	if b.single {
@@ -345,7 +345,7 @@ func (m *model) viewBox(s *screen) {
 	s.cx, s.cy = min(1+column, m.width-1), len(s.lines)-height+row-top
 }
 
-// viewLine draws the line that is being written, and what ends it.
+// viewLine draws a single-line box and the keys that end it.
 func (m *model) viewLine(s *screen) {
 	b := m.box
 	text, before := b.String(), " /"
@@ -357,7 +357,7 @@ func (m *model) viewLine(s *screen) {
 	if b.secret {
 		text = strings.Repeat("•", len(b.text))
 	}
-	for columns(text) > m.width-2-columns(before) && text != "" { // its end is where the person types
+	for columns(text) > m.width-2-columns(before) && text != "" { // keep the end in view, where the person types
 		text = text[len(cells(text, 0)[0].text):]
 	}
 	s.lines = append(s.lines, line{{before, bold}, {text: text}})

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// hostile are texts that would harm a terminal, or the layout.
+// hostile are texts that could harm a terminal or the layout.
 var hostile = []string{
 	"\x1b[2J\x1b]0;owned\x07\x1b]52;c;ZWNobw==\x07", "a\rb\bc\x7f", "\u009b31m", "\u202egnp.exe\u2066",
 	"Привет мир", "日本語のテキストはここで折り返される長い行です", "👩‍👩‍👧‍👦🏳️‍🌈 family", "e\u0301\u0301\u0301\u0301clair",
@@ -20,7 +20,7 @@ var hostile = []string{
 	"\U000e0041 tags", "\xff\xfe", "# h\n- a\n  - b\n> q\n```\n\x1b[31mcode\n```\n| a | b |",
 }
 
-// TestHostileText holds that no text of a message reaches the terminal as anything but text, and that every line fits.
+// TestHostileText tests that hostile texts reach the terminal only as text, and that every line fits.
 func TestHostileText(t *testing.T) {
 	for _, text := range hostile {
 		for _, width := range []int{1, 9, 20, 40, 80, 120, 200} {
@@ -41,7 +41,7 @@ func FuzzScreen(f *testing.F) {
 	})
 }
 
-// checkScreens looks at everything in which text may stand.
+// checkScreens draws every screen with a text in all places.
 func checkScreens(t *testing.T, text string, width int) {
 	t.Helper()
 	o := &office{agents: []mail.Agent{{Name: mail.Name(text), Task: text, State: mail.State(text),
@@ -78,7 +78,7 @@ func checkScreens(t *testing.T, text string, width int) {
 	b.screen()
 }
 
-// hostileCard is a dialog in which every text is the same.
+// hostileCard is a dialog with the same text in every field.
 func hostileCard(text string) mail.Card {
 	c := permission("d-1", text)
 	c.Room, c.Agent, c.Client, c.Tool, c.Who = mail.RoomName(text), mail.Name(text), text, text, text
@@ -159,7 +159,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestWidths holds what a row gives up first: the subject is to be read at every width.
+// TestWidths tests the order in which a row drops its parts: the subject is readable at every width.
 func TestWidths(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port is free?", ports)

@@ -8,14 +8,14 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// dialogRows is how many lines of the dialog's text are on the screen.
+// dialogRows is how many lines of the dialog's text fit on the screen.
 func (m *model) dialogRows() int { return max(1, m.bodyRows()-len(m.viewAnswers())) }
 
 func (m *model) scrollDialog(n int) {
 	m.dialog.top = min(max(0, m.dialog.top+n), max(0, len(m.dialogLines())-m.dialogRows()))
 }
 
-// viewDialog draws what is asked, with the answers below.
+// viewDialog draws the dialog with its answers below.
 func (m *model) viewDialog() []line {
 	d := m.dialog
 	if !d.all {
@@ -34,7 +34,7 @@ func (m *model) viewDialog() []line {
 	return append(out[:len(out):len(out)], below...)
 }
 
-// viewAnswers lists what can be pressed.
+// viewAnswers draws the answers that can be pressed.
 func (m *model) viewAnswers() []line {
 	d := m.dialog
 	if !d.card.Here {
@@ -64,7 +64,7 @@ func (m *model) viewAnswers() []line {
 	return append(out[:min(len(out), max(2, m.bodyRows()/2))], last)
 }
 
-// dialogLines sets what is asked in lines.
+// dialogLines lays out the text of the dialog.
 func (m *model) dialogLines() []line {
 	d := m.dialog
 	if d.set != nil && d.width == m.width {
@@ -103,7 +103,7 @@ func (m *model) dialogLines() []line {
 	return out
 }
 
-// dialogWho says who asks, where and since when.
+// dialogWho says which agent asks, where and since when.
 func (m *model) dialogWho() line {
 	c := &m.dialog.card
 	who := cleanLine(string(c.Agent))
@@ -120,14 +120,14 @@ func (m *model) dialogWho() line {
 	return out
 }
 
-// exposed is a text of several lines that is shown as it is.
+// exposed returns multi-line text with invisible characters written out.
 func exposed(text string) string {
 	text, _ = triage.Exposed(text)
 	return clean(text)
 }
 
-// verbatim is what is asked byte for byte, beside a bar that says where it begins and ends: no line of it can pass for
-// one of ours.
+// verbatim draws the requested text unchanged, beside a bar that marks its extent, so that none of its lines can pass
+// for ours.
 func (m *model) verbatim() []line {
 	c := &m.dialog.card
 	if c.Text == "" && (c.Form == "" || c.Kind != mail.AsksPermission) {
@@ -138,7 +138,7 @@ func (m *model) verbatim() []line {
 	return append(out, line{{" " + m.extent(c.Text), grey}})
 }
 
-// extent says what a text is given to, and how much it is.
+// extent says which tool the text is for, and how long it is.
 func (m *model) extent(text string) string {
 	c := &m.dialog.card
 	out := cleanLine(c.Tool)
@@ -154,7 +154,7 @@ func (m *model) extent(text string) string {
 	return out + triage.Extent(text)
 }
 
-// plan is the plan, as Markdown.
+// plan draws the plan as Markdown.
 func (m *model) plan() []line {
 	text, _ := triage.Exposed(m.dialog.card.Plan)
 	out := []line{nil}
@@ -164,7 +164,7 @@ func (m *model) plan() []line {
 	return append(out, line{{" " + m.extent(m.dialog.card.Plan), grey}})
 }
 
-// viewQuestion is the question that is asked, below what was answered to those before it.
+// viewQuestion draws the current question below the earlier ones and their answers.
 func (m *model) viewQuestion() []line {
 	d := m.dialog
 	var out []line
@@ -198,7 +198,7 @@ func (m *model) viewQuestion() []line {
 	return out
 }
 
-// viewBehind says who waits for the agent.
+// viewBehind draws the agents that wait for the agent.
 func (m *model) viewBehind() (out []line) {
 	for i := range m.dialog.card.Behind {
 		w := &m.dialog.card.Behind[i]
@@ -211,7 +211,7 @@ func (m *model) viewBehind() (out []line) {
 	return out
 }
 
-// viewDialogRow draws a dialog in the list: its title, and what is asked below.
+// viewDialogRow draws a dialog in the list: its title, and the question below.
 func (m *model) viewDialogRow(c *row, under bool) []line {
 	bar := span{text: "  "}
 	if under {

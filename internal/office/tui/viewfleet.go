@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// late is how long somebody waits before it is said in amber.
+// late is how long a wait lasts before it is shown in amber.
 const late = 30 * time.Minute
 
 // viewEntries draws Agents, Stuck or Waiting.
@@ -37,7 +37,7 @@ func (m *model) viewEntries() []line {
 	return out
 }
 
-// viewEntry draws a line: who, how it is, since when, what about, and in which room.
+// viewEntry draws a row: name, state, age, subject and room.
 func (m *model) viewEntry(e *entry, at int, under bool) line {
 	bar, st := span{text: "  "}, style(0)
 	if under {
@@ -66,7 +66,7 @@ func (m *model) viewEntry(e *entry, at int, under bool) line {
 	return rowLine(spread(left, m.entryAside(e), m.width), at, under)
 }
 
-// namesOf says whom a line is about, how they are in a word, and the sign of that.
+// namesOf returns the name and state in a row, and the sign for the state.
 func (m *model) namesOf(e *entry) (name, word string, sign span) {
 	switch {
 	case e.wait != nil:
@@ -100,7 +100,7 @@ func (m *model) namesOf(e *entry) (name, word string, sign span) {
 	return cleanLine(string(e.agent.Name)), cleanLine(string(e.agent.State)), sign
 }
 
-// entryAside says what is unread, the room, and when that was if it is closed.
+// entryAside draws the unread count, the room, and its date if it is closed.
 func (m *model) entryAside(e *entry) (right line) {
 	if e.agent != nil && e.agent.Unread > 0 {
 		right = append(right, span{itoa(e.agent.Unread) + " unread ", 0})
@@ -114,7 +114,7 @@ func (m *model) entryAside(e *entry) (right line) {
 	return right
 }
 
-// notAll says which rooms are missing in what is shown of the fleet.
+// notAll names the rooms missing from the fleet.
 func (m *model) notAll() string {
 	var out []string
 	if n := len(m.notRead); n > 0 {
@@ -126,7 +126,7 @@ func (m *model) notAll() string {
 	return strings.Join(out, " · ")
 }
 
-// holdsLine says what an agent holds, as far as a line has room for it.
+// holdsLine names as many of an agent's claims as fit on a line.
 func holdsLine(held []mail.Holding) string {
 	const most = 3
 	names := make([]string, 0, most)

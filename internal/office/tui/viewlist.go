@@ -37,8 +37,8 @@ func (m *model) viewEmpty(l *list) []line {
 	return []line{nil, {{"   " + text, grey}}}
 }
 
-// viewRow draws a conversation in two lines: what it is about, who wrote, where and when; and below how it begins, or
-// what can be answered.
+// viewRow draws a conversation in two lines: subject, sender, room and age, then the options or the beginning of the
+// text.
 func (m *model) viewRow(c *row, under bool) []line {
 	if c.card != nil {
 		return m.viewDialogRow(c, under)
@@ -77,7 +77,7 @@ func (m *model) viewRow(c *row, under bool) []line {
 	return []line{spread(left, aside, m.width), spread(below, m.howManyWait(&c.Conversation), m.width)}
 }
 
-// howManyWait says how many agents wait behind a question.
+// howManyWait says how many agents wait for a question's answer.
 func (m *model) howManyWait(c *mail.Conversation) line {
 	if c.Asks == 0 {
 		return nil
@@ -92,13 +92,13 @@ func (m *model) howManyWait(c *mail.Conversation) line {
 	}
 }
 
-// Below so many columns the name stands in the second line of a row, beside the room, and then the room nowhere.
+// On a screen narrower than compact, a row's second line has the name and room; narrower than narrow, only the name.
 const (
 	compact = 64
 	narrow  = 60
 )
 
-// asideWidth is how wide the column of names and times is.
+// asideWidth is the width of the column of names and times.
 func (m *model) asideWidth() int {
 	switch {
 	case m.width < compact:
@@ -109,10 +109,10 @@ func (m *model) asideWidth() int {
 	return 44
 }
 
-// ageWidth is that of "30 days".
+// ageWidth is the width of "30 days".
 const ageWidth = 8
 
-// viewAside says who wrote, where and when.
+// viewAside draws the sender, room and age.
 func (m *model) viewAside(c *mail.Conversation) line {
 	when := ago(m.now, c.Sent)
 	age := span{strings.Repeat(" ", max(0, ageWidth-1-columns(when))) + when + " ", grey}
@@ -127,7 +127,7 @@ func (m *model) viewAside(c *mail.Conversation) line {
 	return line{{fit(writer(c), names-names/2), 0}, {" " + fit(room, names/2-2) + " ", grey}, age}
 }
 
-// writer is who wrote the message of a row.
+// writer is the sender of a row's message.
 func writer(c *mail.Conversation) string {
 	if c.Doubt() != "" {
 		return signer(c.From) + " (" + c.Doubt() + ")"
@@ -135,7 +135,7 @@ func writer(c *mail.Conversation) string {
 	return signer(c.From)
 }
 
-// viewBelow is the second line of a row: the options of a question, or how the text begins.
+// viewBelow is the second line of a row: the options of a question, or the beginning of the text.
 func (m *model) viewBelow(c *mail.Conversation) line {
 	var out line
 	if c.Folded == 0 {
@@ -155,7 +155,7 @@ func (m *model) viewBelow(c *mail.Conversation) line {
 	return append(m.whose(c), out...)
 }
 
-// whose says in the second line of a row on a narrow screen who wrote, and where.
+// whose is the sender and room in the second line, on a narrow screen.
 func (m *model) whose(c *mail.Conversation) line {
 	if m.width >= compact {
 		return nil
@@ -167,7 +167,7 @@ func (m *model) whose(c *mail.Conversation) line {
 	return out
 }
 
-// optionsLine lists options in one line.
+// optionsLine lists options on one line.
 func optionsLine(options []mail.Option) line {
 	var out line
 	for i, o := range options {

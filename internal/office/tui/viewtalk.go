@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// viewTalk draws the conversation, with the options of its question below.
+// viewTalk draws the conversation, with its question's options below.
 func (m *model) viewTalk() []line {
 	t := m.talk
 	if !t.loaded {
@@ -27,13 +27,13 @@ func (m *model) viewTalk() []line {
 	return append(out[:len(out):len(out)], below...)
 }
 
-// belowTalk is how many lines the options take.
+// belowTalk is the height of the options.
 func (m *model) belowTalk() int { return len(m.viewOptions()) }
 
-// maxMeasure is how wide text is set: longer lines are hard to read.
+// maxMeasure is the greatest width of text: longer lines are hard to read.
 const maxMeasure = 100
 
-// talkLines sets the conversation in lines, and says at which line each message begins.
+// talkLines lays out the conversation, and returns the line at which each message begins.
 func (m *model) talkLines() (lines []line, starts []int) {
 	t := m.talk
 	width := min(m.width-2, maxMeasure)
@@ -64,7 +64,7 @@ func (m *model) talkLines() (lines []line, starts []int) {
 	return lines, starts
 }
 
-// messageHead says who wrote to whom, when, and what the message is.
+// messageHead draws sender, recipients, time and type.
 func (m *model) messageHead(it *mail.Item, width int) line {
 	from := signer(it.From)
 	if it.From == mail.ToUser {
@@ -96,7 +96,7 @@ func (m *model) messageHead(it *mail.Item, width int) line {
 	return spread(left, right, width+1)
 }
 
-// recipients are those of a message as a person would say them.
+// recipients names a message's recipients.
 func recipients(to []mail.Address) string {
 	names := make([]string, len(to))
 	for i, a := range to {
@@ -107,7 +107,7 @@ func recipients(to []mail.Address) string {
 	return strings.Join(names, ", ")
 }
 
-// manual is what the keys do.
+// manual is the list of keys.
 var manual = []hint{
 	{"j k ↑ ↓", "next, previous; scroll"}, {"space pgup", "a screen on, back"}, {"g G", "first, last"},
 	{"enter", "open"}, {"q esc", "the list; q there quits"}, {"tab [ ]", "the other lists"},

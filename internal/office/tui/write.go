@@ -27,7 +27,7 @@ func (m *model) press(n int) []effect {
 	return m.onward(m.chooses(q, n))
 }
 
-// reply opens a box to answer in.
+// reply opens a box for an answer.
 func (m *model) reply() []effect {
 	q := m.about()
 	if q == nil && m.tab >= agents {
@@ -36,7 +36,7 @@ func (m *model) reply() []effect {
 	return m.replyTo(q)
 }
 
-// replyTo opens a box for an answer to q, if there is one: a conversation may still be loading.
+// replyTo opens a box for an answer to q. q is nil while a conversation is loading.
 func (m *model) replyTo(q *subject) []effect {
 	if q == nil {
 		return nil
@@ -54,7 +54,7 @@ func (m *model) replyTo(q *subject) []effect {
 	return m.say("")
 }
 
-// replyInEditor has the person write the answer in their editor.
+// replyInEditor opens the editor for an answer.
 func (m *model) replyInEditor() []effect {
 	if m.reply(); m.box == nil {
 		return nil
@@ -62,7 +62,7 @@ func (m *model) replyInEditor() []effect {
 	return m.toEditor()
 }
 
-// toEditor goes on in the editor with what stands in the box, beside the message that is answered.
+// toEditor moves the text of the box into the editor, with the message that it answers.
 func (m *model) toEditor() []effect {
 	q := m.box.subject
 	if q == nil {
@@ -71,7 +71,7 @@ func (m *model) toEditor() []effect {
 	if q.Body != "" {
 		return []effect{editor{m.box.String(), q.Body}}
 	}
-	return []effect{call(func(ctx context.Context, p mail.Office) message { // a row has no text
+	return []effect{call(func(ctx context.Context, p mail.Office) message { // a row has no body
 		svc, err := p.Room(ctx, q.room, mail.User)
 		var full mail.Item
 		if err == nil {
@@ -81,7 +81,7 @@ func (m *model) toEditor() []effect {
 	})}
 }
 
-// beside is the text of the message that is answered in the editor.
+// beside is the body of the message to quote in the editor.
 type beside struct {
 	text string
 	err  error
@@ -97,7 +97,7 @@ func (msg beside) change(m *model) []effect {
 	return []effect{editor{m.box.String(), msg.text}}
 }
 
-// What is empty is not sent.
+// Empty text is not sent.
 func (msg edited) change(m *model) []effect {
 	if m.box == nil {
 		return nil
@@ -109,7 +109,7 @@ func (msg edited) change(m *model) []effect {
 	return m.submit()
 }
 
-// write does what a key means while a text is being written.
+// write handles keys in a box.
 func (m *model) write(k string) []effect {
 	switch k {
 	case "esc", "ctrl+c":
@@ -129,7 +129,7 @@ func (m *model) write(k string) []effect {
 	return m.boxChanged()
 }
 
-// boxChanged sifts the list while words are typed for it.
+// boxChanged filters the list while its words are being typed.
 func (m *model) boxChanged() []effect {
 	if m.box.for_ != toFilter {
 		return nil
@@ -139,7 +139,7 @@ func (m *model) boxChanged() []effect {
 	return nil
 }
 
-// sift leaves in the lists what fits the words.
+// sift applies the filter's words to the lists.
 func (m *model) sift() {
 	for i := range m.lists {
 		m.lists[i].filter(m.filter.words)
@@ -151,7 +151,7 @@ func (m *model) sift() {
 	}
 }
 
-// closeBox keeps what was written for the next time.
+// closeBox closes the box and saves its text as a draft.
 func (m *model) closeBox() []effect {
 	b := m.box
 	m.box = nil
@@ -171,7 +171,7 @@ func (m *model) closeBox() []effect {
 	return nil
 }
 
-// submit does with the text of the box what it is for.
+// submit acts on the text of the box.
 func (m *model) submit() []effect {
 	b := m.box
 	text := strings.TrimRight(b.String(), "\n ")
@@ -196,7 +196,7 @@ func (m *model) submit() []effect {
 	return out
 }
 
-// searchFor looks for words everywhere.
+// searchFor searches all mail.
 func (m *model) searchFor(words string) []effect {
 	m.box = nil
 	if m.tab >= agents || words == "" {

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// zipped makes a request one of a browser that takes compressed answers.
+// zipped marks a request as accepting compressed responses.
 func zipped(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip, br") }
 
 func TestAssets(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// The modules come as one script, each once, after those that it imports.
+// TestModulesAreOne tests that the modules are joined into one script, each once and after its imports.
 func TestModulesAreOne(t *testing.T) {
 	b := newFixture(t)
 	text := b.Get("/static/app.js").Want(t, http.StatusOK).Body
@@ -85,8 +85,8 @@ func TestFavicon(t *testing.T) {
 	}
 }
 
-// TestWorker: the service worker is for anybody and the same for all, is asked for again, and has one page, which
-// nothing can run in but its own script.
+// TestWorker tests that the service worker is public, the same for everyone, and revalidated, and that its page can
+// run only its own script.
 func TestWorker(t *testing.T) {
 	b := newFixture(t)
 	got := b.Get("/worker.js", stranger).Want(t, http.StatusOK, "Post office away")
@@ -107,10 +107,10 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// mostWeight is what the first view of the page may weigh, in bytes, as it goes over the wire.
+// mostWeight limits the first view of the inbox, in bytes on the wire.
 const mostWeight = 90_000
 
-// TestWeight adds up what a browser fetches to show the inbox for the first time: the page, and all that it names.
+// TestWeight sums up everything a browser fetches to show the inbox for the first time.
 func TestWeight(t *testing.T) {
 	b := newFixture(t)
 	for range 3 * page.Rows {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestGetChangesNothing asks for every page there is, of every kind of message, and finds the journal as it was.
+// TestGetChangesNothing requests every page, with messages of every kind, and checks that the journal is unchanged.
 func TestGetChangesNothing(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann", Roles: []string{"builder"}, State: mail.Working})
@@ -28,7 +28,7 @@ func TestGetChangesNothing(t *testing.T) {
 	letters = append(letters, snoozed)
 	closed, cancel := context.WithCancel(t.Context())
 	cancel()
-	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end at once
+	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end immediately
 	link := b.site.Link("shop", false)
 	place := func() mail.Seq {
 		st, err := b.As(mail.User).Status(t.Context())
@@ -70,7 +70,7 @@ func TestGetChangesNothing(t *testing.T) {
 		"/@shop/mark?id=" + string(letters[0])} {
 		look(path)
 	}
-	b.Get("/@shop/").Want(t, 200) // who looked at /logout is logged in
+	b.Get("/@shop/").Want(t, 200) // visiting /logout logs no one out
 	b.enters(link, stranger).Want(t, http.StatusSeeOther)
 	if asked < 50 {
 		t.Errorf("%d addresses were looked at", asked)

@@ -1,11 +1,10 @@
-// Package web is the pages on which a person sees every room of a post office and answers in it.
+// Package web is the pages where a person sees every room of a post office and answers mail.
 //
-// Everything is rendered here, by html/template; what a browser adds is in asset/static/app.js, and reading works
-// without it. Whoever has logged in is the user and cannot be anybody else: the package is given rooms as the user
-// sees them, and knows no other caller.
+// Pages are rendered here with html/template; asset/static/app.js adds to them, and reading works without it. A
+// logged-in browser is always the user: the package enters rooms only as the user, and knows no other caller.
 //
-// Here is the site: who gets in, which room a path is about, the stream that tells an open page of news, the palette.
-// The pages are in inbox, room and flow, each a page.Part; they know package page, and not each other.
+// This package is the site: login, the room in a path, the stream of changes for open pages, the palette. The pages
+// are in inbox, room and flow, each a page.Part; they know package page, but not each other.
 //
 // A path that begins with /@ROOM is about that room; other paths are about the room that changed last.
 package web

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// fixture is sitetest's, with the site known.
+// fixture is sitetest's, with the concrete site.
 type fixture struct {
 	*sitetest.Fixture
 	site *Site
@@ -15,7 +15,7 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture { return newFixtureOn(t, nil) }
 
-// newFixtureOn is a fixture whose room has a journal already.
+// newFixtureOn is a fixture whose room has an existing journal.
 func newFixtureOn(t testing.TB, store *journaltest.Store) *fixture {
 	b := new(fixture)
 	b.Fixture = sitetest.New(t, func(o sitetest.Options) sitetest.Site {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzForms holds that no query and no form is more than refused, on any page.
+// FuzzForms tests that any query or form on any page is at worst refused.
 func FuzzForms(f *testing.F) {
 	paths := []string{"/shop/", "/shop/history", "/shop/flow", "/shop/agents", "/shop/stuck", "/shop/compose",
 		"/shop/palette"}

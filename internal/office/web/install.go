@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// manifest makes the pages an app that browsers install where the address is one that they trust: a name below
-// localhost, or https. It says nothing of the mail, as browsers ask for it without the login.
+// manifest makes the pages an app that browsers can install at a trusted address: a name below localhost, or https.
+// It contains no mail data, as browsers fetch it without the login.
 func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
 	type icon struct {
 		Src     string `json:"src"`
@@ -22,7 +22,7 @@ func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
 		{"icon-mask-512.png", "512x512", "image/png", "maskable"},
 	}
 	for i := range icons {
-		icons[i].Src, _ = s.core.Assets.Address(icons[i].Src) // which is embedded
+		icons[i].Src, _ = s.core.Assets.Address(icons[i].Src) // it is embedded
 	}
 	text, _ := jsonx.Marshal(map[string]any{
 		"id": "/", "start_url": "/", "scope": "/", "name": "Pennypost", "short_name": "Pennypost",

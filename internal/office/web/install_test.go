@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "draw the icons anew")
 
-// The icon on a ground of 64 by 64: a letter, and the stroke of its flap. All of the letter is in the middle circle of
-// 80 %, which every mask leaves.
+// The icon on a ground of 64 by 64: a letter, and the stroke of its flap. The letter fits in the central 80 % circle,
+// which every mask shows.
 const (
 	blue                                             = "#1d4ed8"
 	letterX, letterY, letterW, letterH, letterCorner = 14.0, 20.0, 36.0, 25.0, 4.0
@@ -42,7 +42,7 @@ func iconSVG() []byte {
 		blue, stroke)
 }
 
-// iconPNG draws the icon; one for a mask has no corners of its own.
+// iconPNG draws the icon; the one for masks has square corners.
 func iconPNG(size int, masked bool) *image.NRGBA {
 	corner := groundCorner
 	if masked {
@@ -79,22 +79,22 @@ func iconPNG(size int, masked bool) *image.NRGBA {
 	return img
 }
 
-// inRound reports whether a point is in a rectangle with round corners.
+// inRound reports whether a point is in a rounded rectangle.
 func inRound(x, y, left, top, width, height, corner float64) bool {
 	dx := math.Abs(x-left-width/2) - width/2 + corner
 	dy := math.Abs(y-top-height/2) - height/2 + corner
 	return max(dx, dy) <= corner && (dx <= 0 || dy <= 0 || math.Hypot(dx, dy) <= corner)
 }
 
-// apart is how far a point is from a line between two others.
+// apart is the distance of a point from a line segment.
 func apart(x, y float64, a, b [2]float64) float64 {
 	dx, dy := b[0]-a[0], b[1]-a[1]
 	t := min(max(((x-a[0])*dx+(y-a[1])*dy)/(dx*dx+dy*dy), 0), 1)
 	return math.Hypot(x-a[0]-t*dx, y-a[1]-t*dy)
 }
 
-// TestIcons: the icons are one drawing in all sizes. Drawn anew by: go test ./internal/office/web -run TestIcons
-// -update
+// TestIcons tests that the icons are one drawing in all sizes. To draw them again: go test ./internal/office/web
+// -run TestIcons -update
 func TestIcons(t *testing.T) {
 	if *update {
 		if err := os.WriteFile("asset/static/icon.svg", iconSVG(), 0o644); err != nil {
@@ -135,7 +135,7 @@ func TestIcons(t *testing.T) {
 	}
 }
 
-// TestManifest: the pages name a manifest that anybody can get and whose icons are there, and their policy lets the
+// TestManifest tests that the pages link a public manifest with existing icons, and that their policy lets the
 // browser load it.
 func TestManifest(t *testing.T) {
 	b := newFixture(t)

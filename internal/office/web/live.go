@@ -20,50 +20,50 @@ import (
 )
 
 const (
-	// tick is between signs of life. A browser that hears none for 5 s asks by itself, so that a person soon learns
-	// that the post office hangs. All streams together write 32 lines a second, however many pages are open: those in
-	// the background have no stream, nor those beyond maxStreams.
+	// tick is the interval of heartbeats. After 5 s without one a browser polls, so that a person soon learns that
+	// the post office hangs. All streams together write 32 lines a second at most: pages in the background and those
+	// beyond maxStreams have no stream.
 	tick       = 2 * time.Second
-	gather     = 150 * time.Millisecond // what happens within is told at once
-	maxStreams = 64                     // each holds a connection; pages in the background have none
+	gather     = 150 * time.Millisecond // changes within this time are sent together
+	maxStreams = 64                     // each holds a connection
 )
 
-// change is what an open page is told of: that something happened, and nothing of what.
+// change tells an open page that something changed, without its content.
 type change struct {
 	Seq    mail.Seq `json:"seq"`
 	Needs  int      `json:"needs"`  // conversations that need the user, in all rooms
 	Unread int      `json:"unread"` // messages to the user, in all rooms
-	Stuck  int      `json:"stuck"`  // things that do not move
-	// Version is that of the pages, for a browser that asks by itself.
+	Stuck  int      `json:"stuck"`  // stuck groups
+	// Version is that of the pages, for a browser that polls.
 	Version string `json:"version,omitempty"`
-	Desk    bool   `json:"desk,omitempty"` // something happened in another room
-	// the journal is not the one that the browser has seen: it has not come so far
+	Desk    bool   `json:"desk,omitempty"` // another room changed
+	// the browser knows a sequence number that the journal has not reached, so it saw another journal
 	Reset   bool     `json:"reset,omitempty"`
 	Mail    bool     `json:"mail,omitempty"`    // a message was sent
 	Agents  bool     `json:"agents,omitempty"`  // the roster changed
-	Arrived *arrival `json:"arrived,omitempty"` // the last message to the user among what happened
+	Arrived *arrival `json:"arrived,omitempty"` // the latest new message to the user, or new dialog
 
-	asked mail.RoomName // another room, in which more needs the user than before
+	asked mail.RoomName // another room in which more needs the user than before
 }
 
-// follower is a page that is open, and asks what happened.
+// follower is an open page that follows changes.
 type follower struct {
 	*page.View
-	needs map[mail.RoomName]int // what it has heard of other rooms
-	asked map[mail.ID]bool      // the dialogs that it knows
+	needs map[mail.RoomName]int // the last counts of other rooms
+	asked map[mail.ID]bool      // the dialogs it knows
 }
 
-// arrival is what a notification shows.
+// arrival is the content of a notification.
 type arrival struct {
 	ID      mail.ID       `json:"id"`
-	Href    string        `json:"href,omitempty"` // of what is no mail
+	Href    string        `json:"href,omitempty"` // for a dialog
 	Room    mail.RoomName `json:"room"`
 	From    string        `json:"from"`
 	Subject string        `json:"subject"`
 }
 
-// events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the
-// last one.
+// events streams changes as Server-Sent Events. Their ids are sequence numbers, and a browser that reconnects sends
+// the last one.
 func (s *Site) events(in *page.View) error {
 	v := &follower{View: in}
 	defer s.streams.Add(-1)
@@ -100,18 +100,18 @@ func (s *Site) events(in *page.View) error {
 	for {
 		c, err := v.happened(ctx, news)
 		if life.Err(ctx) != nil {
-			return nil // it was logged out elsewhere, or left alone: the page is told when it asks again
+			return nil // the session ended: the page learns that when it reconnects
 		}
 		if err == nil {
 			err = v.tell(c)
 		}
 		if err != nil {
-			return nil // the browser left, or the post office does: it asks again
+			return nil // the browser left, or the post office is closing: the page reconnects
 		}
 	}
 }
 
-// tell sends a change; nil is a sign of life.
+// tell sends a change; nil sends a heartbeat.
 func (v *follower) tell(c *change) error {
 	if c == nil {
 		return v.Piece("event: pp-tick\ndata: {}\n\n")
@@ -123,8 +123,8 @@ func (v *follower) tell(c *change) error {
 	return v.Piece(fmt.Sprintf("id: %d\nevent: pp-change\ndata: %s\n\n", c.Seq, data))
 }
 
-// after is the place behind which the browser wants to know what happened. One that the journal has not reached comes
-// from a room that was made anew under the name of another.
+// after returns the sequence number that the browser has seen. If the journal has not reached it, the room was
+// recreated under the same name, and reset is true.
 func (v *follower) after() (after mail.Seq, reset bool, err error) {
 	text := v.R.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -137,14 +137,14 @@ func (v *follower) after() (after mail.Seq, reset bool, err error) {
 	return min(mail.Seq(n), v.At), mail.Seq(n) > v.At, nil
 }
 
-// news is what was heard at once: of this room, or of the desk.
+// news is a batch of events of this room, or of changes at the desk.
 type news struct {
 	events []mail.Event
 	desk   []mail.DeskChange
-	err    error // there is no more
+	err    error // the stream ended
 }
 
-// follow listens to this room behind a place, and to the desk. It is stopped by its owner.
+// follow watches this room, after a sequence number, and the desk. The caller must call stop.
 func (v *follower) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
 	room, err := v.Svc.Watch(ctx, after)
 	if err != nil {
@@ -183,7 +183,7 @@ func (v *follower) follow(ctx context.Context, after mail.Seq) (heard <-chan new
 	}, nil
 }
 
-// happened waits for something to happen and returns it with what follows closely. After a silence it returns nil.
+// happened waits for changes and returns them with those that follow within gather, or nil after a silent tick.
 func (v *follower) happened(ctx context.Context, heard <-chan news) (*change, error) {
 	c := &change{Seq: v.At}
 	wait := time.After(tick)
@@ -210,7 +210,7 @@ func (v *follower) happened(ctx context.Context, heard <-chan news) (*change, er
 	}
 }
 
-// add notes news, and reports whether the page is to be told. What happened in this room comes as events.
+// add records news, and reports whether to tell the page. Events already cover changes in this room.
 func (v *follower) add(c *change, n news) bool {
 	c.add(v.Room, n.events)
 	told := len(n.events) > 0
@@ -230,7 +230,7 @@ func (v *follower) add(c *change, n news) bool {
 	return told
 }
 
-// elsewhere finds what arrived in another room in which more needs the user than before.
+// elsewhere finds the newest message in the other room where more needs the user than before.
 func (v *follower) elsewhere(ctx context.Context, c *change) error {
 	if c.asked == "" || c.Arrived != nil {
 		return nil
@@ -247,7 +247,7 @@ func (v *follower) elsewhere(ctx context.Context, c *change) error {
 	return nil
 }
 
-// add notes what happened.
+// add records events.
 func (c *change) add(room mail.RoomName, events []mail.Event) {
 	for i := range events {
 		e := &events[i]
@@ -262,7 +262,7 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 	}
 }
 
-// count says how much is unread and stuck now.
+// count loads the current counts.
 func (v *follower) count(ctx context.Context, c *change) error {
 	rooms, err := v.Site.Office.Rooms(ctx)
 	if err != nil {
@@ -275,7 +275,7 @@ func (v *follower) count(ctx context.Context, c *change) error {
 	return nil
 }
 
-// asks notes the newest dialog that has opened since the last look.
+// asks records the newest dialog opened since the last call.
 func (v *follower) asks(c *change) {
 	asked := make(map[mail.ID]bool)
 	for _, card := range v.Cards() {
@@ -288,7 +288,7 @@ func (v *follower) asks(c *change) {
 	v.asked = asked
 }
 
-// changes says how the room stands. It is for browsers to which no stream comes through.
+// changes returns the room's state as JSON, for browsers that cannot use the stream.
 func changes(in *page.View) error {
 	v := &follower{View: in}
 	after, reset, err := v.after()
@@ -311,7 +311,7 @@ func changes(in *page.View) error {
 	return asset.Send(v.W, v.R, http.StatusOK, data)
 }
 
-// arrived returns the newest unread message to the user behind a place, if there is one.
+// arrived returns the newest unread message to the user after a sequence number, or nil.
 func (v *follower) arrived(after mail.Seq) (*arrival, error) {
 	got, err := v.Svc.Inbox(v.Ctx(), mail.InboxQuery{After: after, Newest: true, Limit: 1})
 	if err != nil || len(got.Messages) == 0 {

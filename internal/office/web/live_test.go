@@ -20,15 +20,15 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// stream is a browser that listens to what happens.
+// stream is a browser that follows changes.
 type stream struct {
 	header http.Header
 	cancel context.CancelFunc
-	done   chan struct{} // closed when the handler has returned
+	done   chan struct{} // closed when the handler returns
 
 	mu   sync.Mutex
 	text strings.Builder
-	fail error // what writing answers
+	fail error // returned by writes
 }
 
 func (s *stream) Header() http.Header { return s.header }
@@ -49,7 +49,7 @@ type heard struct {
 	change
 }
 
-// events returns what came, and forgets it.
+// events returns and clears the events received so far.
 func (s *stream) events(t *testing.T) []heard {
 	t.Helper()
 	s.mu.Lock()
@@ -78,8 +78,8 @@ func (s *stream) events(t *testing.T) []heard {
 	return out
 }
 
-// listen opens the stream of shop, from after a place, or, as a browser that comes back does, from behind the last id
-// that it heard.
+// listen opens the stream of shop after a sequence number or, like a browser that reconnects, after the last id
+// received.
 func (b *fixture) listen(after string, last string) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events?after="+after, nil)
@@ -96,7 +96,7 @@ func (b *fixture) listen(after string, last string) *stream {
 	return s
 }
 
-// inBubble runs a test on a fixture whose time passes when all wait.
+// inBubble runs a test on a fixture in a synctest bubble.
 func inBubble(t *testing.T, test func(t *testing.T, b *fixture)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t)) })
 }
@@ -127,7 +127,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestEventsResume: who comes back hears of what happened meanwhile, once.
+// TestEventsResume tests that a browser that reconnects gets the changes that it missed, once.
 func TestEventsResume(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Send("builder-1", mail.Draft{Subject: "One"})
@@ -155,7 +155,7 @@ func TestEventsResume(t *testing.T) {
 	})
 }
 
-// seq is how far the journal of shop has come.
+// seq is the latest sequence number of shop.
 func (b *fixture) seq() mail.Seq {
 	b.T.Helper()
 	st, err := b.As(mail.User).Status(context.Background())
@@ -165,8 +165,8 @@ func (b *fixture) seq() mail.Seq {
 	return st.Seq
 }
 
-// TestEventsOfAnotherJournal: a page that has seen more than there is, because the room was made anew, is told to look
-// at everything.
+// TestEventsOfAnotherJournal tests that a page is told to refresh everything if the room was recreated, so that the
+// page knows a later sequence number than the journal.
 func TestEventsOfAnotherJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Send("builder-1", mail.Draft{})
@@ -187,7 +187,7 @@ func TestEventsOfAnotherJournal(t *testing.T) {
 	})
 }
 
-// TestEventsStorm: a thousand messages within a second are told a few times.
+// TestEventsStorm tests that a thousand messages within a second cause only a few events.
 func TestEventsStorm(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
@@ -235,7 +235,7 @@ func TestEventsEnd(t *testing.T) {
 	})
 }
 
-// TestEventsBound: the pages that follow are counted, and one that has left makes room.
+// TestEventsBound tests that streams are limited, and that a page that leaves frees its place.
 func TestEventsBound(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.site.streams.Store(maxStreams)
@@ -252,7 +252,7 @@ func TestEventsBound(t *testing.T) {
 	})
 }
 
-// TestEventsToNobody: a browser that takes nothing any more is let go.
+// TestEventsToNobody tests that the stream of a browser that stops reading ends.
 func TestEventsToNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
@@ -265,7 +265,7 @@ func TestEventsToNobody(t *testing.T) {
 	})
 }
 
-// deadlines remembers the deadlines for writing that a handler sets.
+// deadlines records the write deadlines set by a handler.
 type deadlines struct {
 	stream
 	set []time.Time
@@ -343,7 +343,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestDialogEvents: an open page is told that an agent's client asks, and that it does not any more.
+// TestDialogEvents tests that an open page learns when a dialog opens and closes.
 func TestDialogEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		c := mail.Card{Room: "shop", Agent: "release", Dialog: mail.Dialog{ID: "d-push", Kind: mail.AsksPermission,

@@ -12,24 +12,24 @@ import (
 
 const sessionCookie = "pennypost_session"
 
-// at returns at which kind of address r came.
+// at returns the kind of address at which r arrived.
 func (s *Site) at(r *http.Request) session.Doorway {
 	return session.Doorway{Plain: r.TLS == nil && !s.Named(r), TLS: r.TLS != nil}
 }
 
-// Link returns the path of a page that logs one browser in, within ten minutes, and then shows a room. It is good at
-// the pages' own name, to which the plain address leads whoever has it, or, if plain, at the plain address.
+// Link returns the path of a page that logs in one browser within ten minutes, and then shows a room. It works at the
+// pages' own name, to which the plain address redirects, or, if plain, at the plain address.
 func (s *Site) Link(room mail.RoomName, plain bool) string {
 	return s.link(session.Link{Room: room, At: session.Doorway{Plain: plain}})
 }
 
-// TLSLink is Link for any address over TLS, and no other. The link, and what logs in by it, end with the pass of the
-// machine that asked for it; nil: this one did.
+// TLSLink is like Link for any address over TLS, and only there. The link and its session end with the pass of the
+// machine that asked for it; nil: this machine.
 func (s *Site) TLSLink(room mail.RoomName, pass *mail.Pass) string {
 	return s.link(session.Link{Room: room, At: session.Doorway{TLS: true}, Pass: pass})
 }
 
-// LetterLink is Link, not plain, to a page that shows a letter or a dialog, or the inbox if id is "".
+// LetterLink is like Link, not plain, for a page that shows a letter or a dialog, or the inbox if id is "".
 func (s *Site) LetterLink(room mail.RoomName, id mail.ID) string {
 	return s.link(session.Link{Room: room, To: id})
 }
@@ -38,20 +38,20 @@ func (s *Site) link(one session.Link) string {
 	return page.Query("/login", "key", s.links.Add(one))
 }
 
-// Sessions returns the browsers that are logged in, the last used first.
+// Sessions returns the logged-in browsers, last used first.
 func (s *Site) Sessions() []session.Session { return s.sessions.All() }
 
-// EndSession logs a browser out, or every one if id is "". An unknown one is an error of code NotFound; one of code
-// Unavailable says that the session has ended, and that this is not on disk.
+// EndSession logs out a browser, or all if id is "". An unknown id is an error of code NotFound; code Unavailable
+// means that the session ended, but that this is not on disk.
 func (s *Site) EndSession(id string) error { return s.sessions.End(id) }
 
-// Named reports whether r came to the pages' own name. At any other address every program on this machine can be too,
-// on another port, and browsers send it the same cookies. So nobody is logged in there but whoever asked for it.
+// Named reports whether r came to the pages' own name. At any other address, another local program may listen on
+// another port and receive the same cookies, so only a session begun with a plain link holds there.
 func (s *Site) Named(r *http.Request) bool {
 	return s.opts.Host != "" && strings.EqualFold(page.HostOf(r), s.opts.Host)
 }
 
-// loggedIn returns the session that r comes from, or "".
+// loggedIn returns the session of r, or "".
 func (s *Site) loggedIn(r *http.Request) string {
 	c, err := r.Cookie(cookieName(r))
 	if err != nil {
@@ -64,21 +64,21 @@ func (s *Site) loggedIn(r *http.Request) string {
 	return id
 }
 
-// byItself reports whether a page that lies open asks, and no person: that does not keep a session from ending. A page
-// says so in a header.
+// byItself reports whether an open page sent the request by itself, which does not extend a session. Pages say so in
+// a header.
 func byItself(r *http.Request) bool {
 	return r.URL.Path == "/events" || r.URL.Path == "/changes" || r.Header.Get("Pennypost-Live") != ""
 }
 
-// offer answers to a link with a button that logs in. It changes nothing: programs follow links to look ahead, and
-// browsers do. Our script presses the button, but not at the plain address, where the page has something to say first.
+// offer answers a link with a button that logs in. It changes nothing, since browsers and other programs prefetch
+// links. Our script presses the button, except at the plain address, where the page shows a warning first.
 func (s *Site) offer(v *page.View) error {
 	key := v.R.URL.Query().Get("key")
 	if _, ok := s.links.Find(key, s.at(v.R), false); ok {
 		v.Title = "Log in"
 		return closedDoor(v, http.StatusOK, "offer", key, !v.Plain)
 	}
-	// at the plain address, which is the one that a list of processes may show
+	// redirect from the plain address, which a list of processes may show
 	if _, ok := s.links.Find(key, session.Doorway{}, false); ok && v.R.TLS == nil {
 		to := page.Query("http://"+s.ownHost(v.R)+"/login", "key", key)
 		http.Redirect(v.W, v.R, to, http.StatusSeeOther)
@@ -90,7 +90,7 @@ func (s *Site) offer(v *page.View) error {
 	return askLogin(v, key)
 }
 
-// ownHost is the pages' own name, with the port at which r came.
+// ownHost is the pages' own name, with the port of r.
 func (s *Site) ownHost(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return net.JoinHostPort(s.opts.Host, port)
@@ -98,7 +98,7 @@ func (s *Site) ownHost(r *http.Request) string {
 	return s.opts.Host
 }
 
-// enter makes a session of a one-time link. Whoever has one keeps it.
+// enter begins a session with a one-time link. A browser that is logged in keeps its session.
 func (s *Site) enter(v *page.View) error {
 	if err := v.Form(); err != nil {
 		return err
@@ -123,14 +123,14 @@ func (s *Site) enter(v *page.View) error {
 			to = page.RoomBase(one.Room) + shownAt(one.To)
 		}
 	}
-	// who was logged out under an open page, or came without a login, wants to be there again
+	// a person who was logged out under an open page, or came without a login, returns there
 	if next := v.R.PostForm.Get("next"); one.To == "" && page.OurPath(next) {
 		to = next
 	}
 	return v.Redirect(to)
 }
 
-// keepScope has a browser that has not chosen yet show all rooms.
+// keepScope makes a browser without a choice show all rooms.
 func keepScope(v *page.View) {
 	if _, err := v.R.Cookie(page.ScopeCookie); err != nil {
 		http.SetCookie(v.W, &http.Cookie{Name: page.ScopeCookie, Value: page.ScopeAll, Path: "/",
@@ -138,7 +138,7 @@ func keepScope(v *page.View) {
 	}
 }
 
-// shownAt is where a letter is shown in full, or what an agent's client asks.
+// shownAt is the path that shows a letter or a dialog in full.
 func shownAt(id mail.ID) string {
 	if strings.HasPrefix(string(id), "d-") {
 		return page.Query("/", "d", string(id))
@@ -146,8 +146,8 @@ func shownAt(id mail.ID) string {
 	return page.LetterPath(id)
 }
 
-// cookieName returns the name of the cookie. Over TLS it has a prefix with which browsers take a cookie from nobody
-// but this host, over TLS: a program on another port, without TLS, cannot set one in its place (RFC 6265bis, 4.1.3).
+// cookieName returns the name of the session cookie. Over TLS its prefix makes browsers accept it only from this host
+// over TLS, so that a program on another port without TLS cannot replace it (RFC 6265bis, 4.1.3).
 func cookieName(r *http.Request) string {
 	if r.TLS != nil {
 		return "__Host-" + sessionCookie
@@ -155,7 +155,7 @@ func cookieName(r *http.Request) string {
 	return sessionCookie
 }
 
-// setCookie has the browser keep a session, for so many seconds; negative: forget it.
+// setCookie makes the browser keep a session for some seconds; negative: forget it.
 func setCookie(v *page.View, value string, seconds int) {
 	http.SetCookie(v.W, &http.Cookie{
 		Name: cookieName(v.R), Value: value, Path: "/", MaxAge: seconds,
@@ -163,7 +163,7 @@ func setCookie(v *page.View, value string, seconds int) {
 	})
 }
 
-// logout ends the session, here and in this browser.
+// logout ends the session and removes its cookie.
 func (s *Site) logout(v *page.View) error {
 	setCookie(v, "", -1)
 	if v.LoggedIn != "" {
@@ -174,8 +174,8 @@ func (s *Site) logout(v *page.View) error {
 	return v.Redirect("/")
 }
 
-// askLogin answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
-// get in.
+// askLogin answers a request without a login, perhaps with the key of an invalid link. Its page explains how to log
+// in.
 func askLogin(v *page.View, key string) error {
 	v.Title = "Log in"
 	if v.Scripted() {
@@ -184,27 +184,27 @@ func askLogin(v *page.View, key string) error {
 	return closedDoor(v, http.StatusUnauthorized, "stranger", key, false)
 }
 
-// doorPage is a page for who is not inside.
+// doorPage is a page shown without a login.
 type doorPage struct {
 	*page.View
-	Key   string // of the link that led here
-	Press bool   // our script is to press the button; else the person does
+	Key   string // of the link
+	Press bool   // the script presses the button; otherwise the person does
 }
 
 func closedDoor(v *page.View, status int, part, key string, press bool) error {
 	return v.Answer(status, "door", part, doorPage{v, key, press})
 }
 
-// sessionsPage lists the browsers that are logged in.
+// sessionsPage lists the logged-in browsers.
 type sessionsPage struct {
 	*page.View
 	Sessions []session.Session
 }
 
-// Idle is after how many hours without an act of the person a session ends.
+// Idle is how many hours a session lasts without an act of the person.
 func (p *sessionsPage) Idle() int { return int(session.Idle.Hours()) }
 
-// This reports whether it is the session of this browser.
+// This reports whether a session is this browser's.
 func (p *sessionsPage) This(one session.Session) bool { return one.ID == p.LoggedIn }
 
 func (s *Site) listSessions(v *page.View) error {
@@ -212,7 +212,7 @@ func (s *Site) listSessions(v *page.View) error {
 	return v.Render("sessions", &sessionsPage{View: v, Sessions: s.Sessions()})
 }
 
-// endSession ends the session that the form names, or all.
+// endSession ends the session named in the form, or all.
 func (s *Site) endSession(v *page.View) error {
 	id := v.R.PostForm.Get("id")
 	if id == "" && v.R.PostForm.Get("all") == "" {

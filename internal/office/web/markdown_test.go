@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// attacks are texts that would do something if they were more than text.
+// attacks are texts that would do harm as markup.
 var attacks = []string{
 	`<script>alert(1)</script>`, `<SCRIPT SRC=//evil.example/x.js></SCRIPT>`, `<scr<script>ipt>alert(1)</script>`,
 	"<script\n>alert(1)</script\n>", `<img src=x onerror=alert(1)>`,
@@ -71,7 +71,7 @@ func TestMarkdownIsHarmless(t *testing.T) {
 	}
 }
 
-// TestOracle: what harmless is for is found by it.
+// TestOracle tests that Harmless finds harmful markup.
 func TestOracle(t *testing.T) {
 	for _, out := range []string{
 		`<script>x</script>`, `<img src="x">`, `<p onclick="x">y</p>`, `<a href="javascript:x">y</a>`,

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// largeRoom is a room of 5,000 messages and 40 agents, or of as many as the environment says.
+// largeRoom is a room of 5,000 messages and 40 agents, or of the numbers in the environment.
 func largeRoom(b *testing.B, imported bool) (fixture *fixture, l mailtest.Large) {
 	l = mailtest.LargeFromEnv(5_000, 40)
 	l.Imported = imported
@@ -37,8 +37,8 @@ func largeRoom(b *testing.B, imported bool) (fixture *fixture, l mailtest.Large)
 	return newFixtureOn(b, store), l
 }
 
-// BenchmarkPages is what each place costs in a large room, and how large it is: one that is in use, and one to which
-// everything was just imported. PENNYPOST_BENCH_EVENTS=1000000 PENNYPOST_BENCH_AGENTS=5000 make it huge.
+// BenchmarkPages measures the time and size of each page in a large room: one in use, and one with imported mail
+// only. PENNYPOST_BENCH_EVENTS=1000000 PENNYPOST_BENCH_AGENTS=5000 make it huge.
 func BenchmarkPages(b *testing.B) {
 	for _, imported := range []bool{false, true} {
 		fixture, l := largeRoom(b, imported)
@@ -55,7 +55,7 @@ func BenchmarkPages(b *testing.B) {
 			{"compose", "/compose"}, {"palette", "/palette?q=ag"}, {"changes", "/changes"},
 		} {
 			b.Run(fmt.Sprintf("imported=%t/%s", imported, page.name), func(b *testing.B) {
-				size, best := 0, time.Hour // beside other programs, the best time says most
+				size, best := 0, time.Hour // beside other programs, the best time is the most reliable
 				for b.Loop() {
 					begun := time.Now()
 					size = len(fixture.Get(page.path, zipped).Want(b, 200).Body)
@@ -65,7 +65,7 @@ func BenchmarkPages(b *testing.B) {
 				b.ReportMetric(float64(size), "bytes")
 			})
 		}
-		b.Run(fmt.Sprintf("imported=%t/changed", imported), func(b *testing.B) { // what is stuck is counted again
+		b.Run(fmt.Sprintf("imported=%t/changed", imported), func(b *testing.B) { // the stuck mail is counted again
 			for b.Loop() {
 				_, fixture.site.core.Stuck = room.Pages()
 				fixture.Get("/changes").Want(b, 200)

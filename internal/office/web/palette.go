@@ -15,29 +15,29 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// palettePage is the way to anywhere: a field to type in, and what fits.
+// palettePage searches everything: a field and its matches.
 type palettePage struct {
 	*page.View
 	Query  string
 	Groups []page.Group[paletteChoice]
 }
 
-// paletteChoice is a place to go to, or something to do.
+// paletteChoice is a page to open, or an action.
 type paletteChoice struct {
 	ID    string       // of the element
-	Label string       // what is searched, and shown unless there is Who
+	Label string       // the searched text, shown unless Who is set
 	Who   mail.Address // an agent
 	Note  string
-	Href  string // "" if it is something to do
-	Do    string // what our script does: a value of data-do
-	Form  string // the form that it posts
+	Href  string // "" for an action
+	Do    string // the script's action: a value of data-do
+	Form  string // the id of the form it submits
 	Keys  string
 
-	rank int // how well it fits
+	rank int // how well it matches
 }
 
 const (
-	paletteMost    = 8 // of a kind
+	paletteMost    = 8 // per kind
 	paletteThreads = 6
 )
 
@@ -65,10 +65,10 @@ func palette(v *page.View) error {
 	return v.Render("palette", p, "dialog", "palette-results")
 }
 
-// Empty reports whether nothing fits.
+// Empty reports whether nothing matches.
 func (p *palettePage) Empty() bool { return len(p.Groups) == 0 }
 
-// add adds those of choices that fit best, at most that many.
+// add adds the best matches of a kind, at most that many.
 func (p *palettePage) add(name string, most int, choices []paletteChoice) {
 	for i := range choices {
 		choices[i].rank = fits(p.Query, choices[i].Label)
@@ -80,8 +80,9 @@ func (p *palettePage) add(name string, most int, choices []paletteChoice) {
 	}
 }
 
-// fits says how well label fits what was typed: 0 if it does not. Each word that was typed is in it, in any order.
-// That it begins as was typed is best; then that words in it begin so, and then any part of it.
+// fits ranks how well label matches the typed text; 0 if not at all. Each typed word must be in the label, in any
+// order. A label that begins with the whole text ranks best, then words that begin with the typed words, then other
+// parts.
 func fits(typed, label string) int {
 	typed, label = strings.ToLower(typed), strings.ToLower(label)
 	if strings.HasPrefix(label, typed) {
@@ -94,7 +95,7 @@ func fits(typed, label string) int {
 	return worst
 }
 
-// fitsWord is fits of one word, which a word of the label begins with, or which is a part of one.
+// fitsWord ranks one word: at the beginning of a word of the label, or inside one.
 func fitsWord(word, label string) int {
 	best := 0
 	for rest, before := label, ' '; rest != ""; {
@@ -125,13 +126,13 @@ func (p *palettePage) places() []paletteChoice {
 	return out
 }
 
-// addresses adds the agents and channels that fit, and, once something was typed, to write to them.
+// addresses adds the matching agents and channels and, once something is typed, the choices to write to them.
 func (p *palettePage) addresses() error {
 	letter := inbox.ComposePage{View: p.View}
 	if err := letter.Choices(""); err != nil {
 		return err
 	}
-	if p.Status().Agents > page.MaxChoices && p.Query != "" { // of many, those that have the word
+	if p.Status().Agents > page.MaxChoices && p.Query != "" { // search a long roster for the text
 		letter.Addresses = nil
 		if err := letter.Choices(p.Query); err != nil {
 			return err
@@ -168,7 +169,7 @@ func (p *palettePage) addresses() error {
 	return nil
 }
 
-// agentsElsewhere are agents of the other rooms that fit, and the ways to write to them.
+// agentsElsewhere returns the matching agents of other rooms, and the choices to write to them.
 func (p *palettePage) agentsElsewhere() (agents, write []paletteChoice, err error) {
 	fleet, err := p.Site.Office.Fleet(p.Ctx(), mail.FleetQuery{Part: mail.FleetAgents, Search: p.Query,
 		Limit: paletteMost})
@@ -221,12 +222,11 @@ func (p *palettePage) actions() []paletteChoice {
 	)
 }
 
-// threads adds the newest conversations in which a message has the words that were typed, each as the message that
-// fits best, and the way to all of them.
+// threads adds the newest conversations that match, each as its best message, and a link to the full search.
 func (p *palettePage) threads() error {
 	ask, err := page.FiltersOf(url.Values{"q": {p.Query}}).Query(p.Now)
 	if err != nil {
-		return nil // half a word yet; the history says what is wrong with it
+		return nil // unfinished input: the history page explains the error
 	}
 	ask.Conversations, ask.Limit = true, paletteThreads
 	found, err := p.find(ask)
@@ -254,7 +254,7 @@ func (p *palettePage) threads() error {
 	return nil
 }
 
-// find searches the rooms that the page shows, those that are closed only where the search names them.
+// find searches the rooms of the page, and closed rooms only if the search names them.
 func (p *palettePage) find(ask mail.HistoryQuery) (found []page.Post, err error) {
 	if !p.Several() {
 		got, err := p.Svc.History(p.Ctx(), ask)

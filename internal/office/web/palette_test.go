@@ -49,7 +49,7 @@ func TestPalette(t *testing.T) {
 		strings.Repeat("a", page.MaxQuery)).Without(t, strings.Repeat("a", page.MaxQuery+1))
 }
 
-// TestPaletteOverRooms: over all rooms it finds their agents and mail, and says where they are.
+// TestPaletteOverRooms tests that the palette finds agents and mail of all rooms, and names their rooms.
 func TestPaletteOverRooms(t *testing.T) {
 	b := newFixture(t)
 	other := b.AddRoom("other")

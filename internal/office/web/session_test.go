@@ -21,10 +21,10 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// stranger makes a request one of somebody who has not logged in.
+// stranger removes the login from a request.
 func stranger(r *http.Request) { r.Header.Del("Cookie") }
 
-// withCookie makes a request one of a session that is spelled so.
+// withCookie sets a request's session cookie.
 func withCookie(value string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.Header.Del("Cookie")
@@ -32,10 +32,10 @@ func withCookie(value string) func(*http.Request) {
 	}
 }
 
-// plainly makes a request one to the plain address.
+// plainly sends a request to the plain address.
 func plainly(r *http.Request) { r.Host = "127.0.0.1:8765" }
 
-// enters presses the button behind a link.
+// enters presses the button of a link's page.
 func (b *fixture) enters(link string, with ...func(*http.Request)) sitetest.Answer {
 	b.T.Helper()
 	u, err := url.Parse(link)
@@ -45,7 +45,7 @@ func (b *fixture) enters(link string, with ...func(*http.Request)) sitetest.Answ
 	return b.Post("/login", url.Values{"key": {u.Query().Get("key")}}, with...)
 }
 
-// TestLetterLink holds that the link of a notification logs in once and shows the letter, to who has logged in too.
+// TestLetterLink tests that a notification's link logs in once and shows the letter, even to a logged-in browser.
 func TestLetterLink(t *testing.T) {
 	b := newFixture(t)
 	link := b.site.LetterLink("shop", "msg_1&x")
@@ -70,7 +70,7 @@ func TestLoginOnce(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")
 	link := b.site.Link("other", false)
-	for range 2 { // who looks ahead does not use it up
+	for range 2 { // prefetching does not use it up
 		b.Do(http.MethodHead, link, nil, stranger)
 		got := b.Get(link, stranger).Want(t, http.StatusOK, `action="/login"`, "enter.js")
 		if got.Header.Get("Set-Cookie") != "" {
@@ -101,8 +101,8 @@ func TestLoginOnce(t *testing.T) {
 	}
 }
 
-// TestLoginComesBack: who was logged out under an open page is led back to it, and to no other site. A link to a
-// letter leads there.
+// TestLoginComesBack tests that a person logged out under an open page returns to it, and to no other site, and that
+// a letter's link leads to the letter.
 func TestLoginComesBack(t *testing.T) {
 	b := newFixture(t)
 	enter := func(link, next string) string {
@@ -135,7 +135,7 @@ func TestLoginComesBack(t *testing.T) {
 	}
 }
 
-// TestLoginAgain: another link, opened where somebody is logged in, leads on and opens no second session.
+// TestLoginAgain tests that another link in a logged-in browser redirects without a second session.
 func TestLoginAgain(t *testing.T) {
 	b := newFixture(t)
 	link := b.site.Link("shop", false)
@@ -160,9 +160,8 @@ func cookieOf(t *testing.T, h http.Header) *http.Cookie {
 	return nil
 }
 
-// TestPlainAddress: at 127.0.0.1, where every program of the machine can be on another port and is sent the same
-// cookies, nobody is logged in and no session is begun, unless a plain link asked for that. And that address tells the
-// pages' own to nobody but who has a link that is good.
+// TestPlainAddress tests that no session holds or begins at 127.0.0.1 without a plain link, since other programs on
+// other ports there receive the same cookies, and that this address reveals the pages' own only to a valid link.
 func TestPlainAddress(t *testing.T) {
 	b := newFixture(t)
 	for _, path := range []string{"/", "/@shop/", "/sessions", "/no/such/page", "/@shop/events"} {
@@ -179,7 +178,7 @@ func TestPlainAddress(t *testing.T) {
 	if got := b.enters(link, plainly, stranger).Want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
 		t.Error("a link to the pages' own address opens a session at another")
 	}
-	b.enters(link, stranger).Want(t, http.StatusSeeOther) // which did not use it up
+	b.enters(link, stranger).Want(t, http.StatusSeeOther) // that did not use it up
 	b.Get(link, plainly, stranger).Want(t, http.StatusUnauthorized).Without(t, sitetest.Host)
 
 	plain := b.site.Link("shop", true)
@@ -212,7 +211,7 @@ func (s sessionFixture) do(method, path, cookie, form string, header ...string) 
 	return w
 }
 
-// get returns the status of a page for a browser with that cookie.
+// get returns the status of a page for a session cookie.
 func (s sessionFixture) get(path, cookie string, header ...string) int {
 	return s.do(http.MethodGet, path, cookie, "", header...).Code
 }
@@ -247,8 +246,8 @@ func TestLoginExpires(t *testing.T) {
 	})
 }
 
-// TestSessionIdles: a session ends 12 hours after the person's last act, and a page that lies open does not keep it;
-// nor does anything after 30 days.
+// TestSessionIdles tests that a session ends 12 hours after the person's last act, whatever an open page requests,
+// and after 30 days in any case.
 func TestSessionIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessionFixture("", "key")
@@ -257,7 +256,7 @@ func TestSessionIdles(t *testing.T) {
 		if got := s.get("/", cookie); got != http.StatusOK {
 			t.Fatalf("a session that was used in time: %d", got)
 		}
-		for range 4 { // the page asks by itself
+		for range 4 { // the page's own requests
 			time.Sleep(session.Idle / 4)
 			s.get("/changes?after=0", cookie)
 			s.get("/", cookie, "Pennypost-Live", "1")
@@ -282,7 +281,7 @@ func TestSessionIdles(t *testing.T) {
 	})
 }
 
-// TestSessionsSurvive: a restart of the post office ends no session, a logout ends it for good, and another operator's
+// TestSessionsSurvive tests that sessions survive a restart, that a logout is final, and that another operator's
 // token ends all.
 func TestSessionsSurvive(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sessions.json")
@@ -317,7 +316,7 @@ func TestSessionsSurvive(t *testing.T) {
 	}
 }
 
-// TestSessionUsedIsKept: how long a session has been idle is known after a restart too, to a few minutes.
+// TestSessionUsedIsKept tests that the idle time survives a restart, to within a few minutes.
 func TestSessionUsedIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "sessions.json")
@@ -333,7 +332,7 @@ func TestSessionUsedIsKept(t *testing.T) {
 	})
 }
 
-// TestSessionCannotBeWritten: whoever logs out is told if a restart would undo that.
+// TestSessionCannotBeWritten tests that a logout that a restart would revert says so.
 func TestSessionCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gone", "sessions.json")
 	s := newSessionFixture(file, "key")
@@ -374,8 +373,7 @@ func TestManyLinks(t *testing.T) {
 	b.Get(second, stranger).Want(t, http.StatusOK)
 }
 
-// TestForgedSessions: nothing but the very text of a session's cookie opens it; neither its id does, nor what the file
-// holds of it.
+// TestForgedSessions tests that only a session's exact cookie grants access, neither its id nor its hash in the file.
 func TestForgedSessions(t *testing.T) {
 	b := newFixture(t)
 	one := b.site.Sessions()[0]
@@ -396,12 +394,12 @@ func TestLogout(t *testing.T) {
 	if got.Code != http.StatusSeeOther || cookieOf(t, got.Header).MaxAge >= 0 {
 		t.Errorf("%d %v", got.Code, got.Header)
 	}
-	b.Get("/@shop/").Want(t, http.StatusUnauthorized) // though the browser, or who stole it, kept the cookie
+	b.Get("/@shop/").Want(t, http.StatusUnauthorized) // even if the browser, or a thief, kept the cookie
 	b.Post("/logout", nil).Want(t, http.StatusSeeOther)
 	b.Get("/logout").Want(t, http.StatusUnauthorized)
 }
 
-// TestSessionsPage: who is logged in is listed, and each session can be ended there.
+// TestSessionsPage tests that logged-in browsers are listed, and that each session can be ended there.
 func TestSessionsPage(t *testing.T) {
 	b := newFixture(t)
 	firefox := func(r *http.Request) {
@@ -443,7 +441,7 @@ func TestLogOutEverywhere(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWithSession: an open page of a session that was ended elsewhere is told nothing more.
+// TestStreamEndsWithSession tests that an open page gets no more events after its session was ended elsewhere.
 func TestStreamEndsWithSession(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
@@ -490,7 +488,7 @@ func paths(s *Site) map[string]string {
 	return out
 }
 
-// TestStrangersSeeNothing walks every route there is: without a session each answers with the way to log in.
+// TestStrangersSeeNothing tests that every route without a session answers with how to log in.
 func TestStrangersSeeNothing(t *testing.T) {
 	b := newFixture(t)
 	b.Send("builder-1", mail.Draft{Subject: "A secret subject"})
@@ -511,13 +509,13 @@ func TestStrangersSeeNothing(t *testing.T) {
 	b.Do(http.MethodGet, "/no/such/page", nil, stranger).Want(t, http.StatusUnauthorized)
 }
 
-// TestHeaders: every answer of every page has the headers that keep it to itself.
+// TestHeaders tests that every page has its security headers.
 func TestHeaders(t *testing.T) {
 	b := newFixture(t)
 	b.Send("builder-1", mail.Draft{})
 	closed, cancel := context.WithCancel(context.Background())
 	cancel()
-	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end at once
+	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end immediately
 	nonces := make(map[string]bool)
 	check := func(what string, got sitetest.Answer) {
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff",
@@ -559,7 +557,7 @@ func TestHeaders(t *testing.T) {
 	check("plain offer", b.Get(b.site.Link("shop", true), stranger, plainly))
 }
 
-// TestNoInlineCode: a page has no script, style or handler within it; the policy would stop them.
+// TestNoInlineCode tests that pages have no inline script, style or handler; the policy would block them.
 func TestNoInlineCode(t *testing.T) {
 	b := newFixture(t)
 	b.Send("builder-1", mail.Draft{Body: "<script>alert(1)</script>"})
@@ -607,7 +605,7 @@ func TestRoomNames(t *testing.T) {
 	} {
 		u, err := url.Parse(path)
 		if err != nil {
-			continue // no server gets it
+			continue // no server receives it
 		}
 		got := b.Get(u.RequestURI())
 		if want > 0 && got.Code != want {
@@ -623,7 +621,7 @@ func TestRoomNames(t *testing.T) {
 	b.Get("/@nowhere/").Want(t, http.StatusNotFound, "there is no room nowhere here")
 }
 
-// TestOneRoomIsNotAnother: what stands in one room does not show in another.
+// TestOneRoomIsNotAnother tests that one room's content is not shown in another.
 func TestOneRoomIsNotAnother(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")
@@ -646,5 +644,5 @@ func TestEmptyOffice(t *testing.T) {
 	}
 }
 
-// hashOf is what the file has of a cookie.
+// hashOf is the stored hash of a cookie.
 func hashOf(cookie string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(cookie))) }

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// TestSettledChip: wherever a question is listed that was settled stands how, by whom and when.
+// TestSettledChip tests that every list shows how, by whom and when a question was settled.
 func TestSettledChip(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Wherever a page shows who sent a message, it says of what came over a bridge that nobody has proven that.
+// TestUnprovenSender tests that every page that shows the sender of mail from a bridge says that it is unproven.
 func TestUnprovenSender(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann", Roles: []string{"builder"}})

@@ -18,8 +18,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is
-// there.
+// TestTemplates tests that every page and part is a template that parses, with everything it needs beyond the frame.
 func TestTemplates(t *testing.T) {
 	b := newFixture(t)
 	pages, err := b.site.core.Templates.Pages()
@@ -69,7 +68,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestFailures: an error that is meant for the person is told, any other stays in the log.
+// TestFailures tests that an error for the person is shown, and any other only logged.
 func TestFailures(t *testing.T) {
 	b := newFixture(t)
 	var log bytes.Buffer
@@ -116,7 +115,7 @@ func TestLatestRoom(t *testing.T) {
 		`href="/@other/?rooms=all"`)
 }
 
-// TestNext: a form can send the browser to a path of this room, and nowhere else.
+// TestNext tests that a form can redirect the browser only to a path of this room.
 func TestNext(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "builder-1"})

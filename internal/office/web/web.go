@@ -22,33 +22,33 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Options say what a Site shows.
+// Options configure a Site.
 type Options struct {
-	Office mail.Office // rooms; they are always entered as the user
-	// Enter returns the context in which a browser that is logged in enters rooms, unless it may not. Nil: the one of
-	// its request.
+	Office mail.Office // rooms, always entered as the user
+	// Enter returns the context in which a logged-in browser enters rooms, or an error if it must not. Nil: the
+	// request's context.
 	Enter func(context.Context) (context.Context, error)
-	Key   []byte // what sessions hang on: with another key, all that were begun are void
-	// the pages' own name; elsewhere only sessions hold that a plain link began. "": there is none
+	Key   []byte // signs sessions: another key voids them all
+	// the pages' own name; elsewhere only sessions begun with a plain link hold. "": none
 	Host string
-	File string // where sessions are kept; "": in memory
-	// Attach brings the session of an agent before the person. Nil: nobody can from here.
+	File string // stores sessions; "": in memory
+	// Attach brings an agent's session to the front. Nil: not available.
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
-	// Away is the switch by which the person has agents ask here and not in their terminals. Nil: there is none.
+	// Away is the switch that sends agents' questions here instead of to their terminals. Nil: none.
 	Away page.Away
-	// Kept lists the mail that this machine keeps until its rooms can be reached. Nil: there is none.
+	// Kept lists the mail in this machine's outbox. Nil: none.
 	Kept func(which func(*mail.Kept) bool) mail.Outbox
-	// Documents reads what messages name. Nil: the files of this machine.
+	// Documents reads the documents named in messages. Nil: files of this machine.
 	Documents *openalice.Documents
-	// Machine returns the life of a token of another machine, by the id of its pass; nil if it has ended. Nil: there
-	// is no other machine.
+	// Machine returns the life of another machine's token by the id of its pass; nil if it has ended. Nil: there are
+	// no other machines.
 	Machine func(name mail.Machine, id string) *life.Life
 	Closing context.Context // ends streams; nil: they end with their requests
 	Log     *slog.Logger
 	Version string
 }
 
-// Site serves the pages. It is an http.Handler; Close it when it serves no more.
+// Site is an http.Handler that serves the pages. Close it after its last request.
 type Site struct {
 	core     page.Site
 	opts     Options
@@ -57,7 +57,7 @@ type Site struct {
 	links    session.Links
 	sessions *session.Store
 
-	streams atomic.Int32 // that are open
+	streams atomic.Int32 // open streams
 }
 
 // New returns a Site.
@@ -101,7 +101,7 @@ func New(opts Options) *Site {
 //go:embed templates
 var templates embed.FS
 
-// pages are those that are about no mail.
+// pages are the pages without mail.
 func (s *Site) pages() page.Part {
 	return page.Part{Templates: templates, Routes: map[string]page.Handler{
 		"GET /palette":   palette,
@@ -113,10 +113,10 @@ func (s *Site) pages() page.Part {
 	}}
 }
 
-// Close carries out at once what could still have been undone.
+// Close immediately carries out the actions that could still be undone.
 func (s *Site) Close() { s.core.Undo.Finish() }
 
-// ServeHTTP takes the room off the path: /@shop/agents is /agents of the room shop.
+// ServeHTTP removes the room from the path: /@shop/agents is /agents of the room shop.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Referrer-Policy", "same-origin")
@@ -128,7 +128,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/@"+room+"/", http.StatusMovedPermanently)
 			return
 		}
-		// The path stays escaped: a name may have a slash, which ends no segment.
+		// Keep the path escaped: an escaped slash in a name does not end a segment.
 		u := *r.URL
 		u.RawPath = "/" + path
 		name, err := url.PathUnescape(room)
@@ -147,7 +147,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// page serves h to whoever has logged in.
+// page serves h to logged-in browsers.
 func (s *Site) page(h page.Handler) http.Handler {
 	return s.door(func(v *page.View) error {
 		if v.LoggedIn == "" {
@@ -172,7 +172,7 @@ func (s *Site) page(h page.Handler) http.Handler {
 	})
 }
 
-// door serves h to anybody.
+// door serves h without a login.
 func (s *Site) door(h page.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := page.NewView(&s.core, w, r)

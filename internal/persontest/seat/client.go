@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// client runs an agent's MCP server as its client does: below a program whose session it is, and no other's.
+// client runs an agent's MCP server as its client does: below a program with its own session.
 func client(program string, args []string) error {
-	runtime.LockOSThread() // whose end Pdeathsig is about
+	runtime.LockOSThread() // Pdeathsig depends on this thread
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded()...)
 	cmd := &exec.Cmd{Path: program, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// patience is how long a display or an xterm may take to open.
+// patience is the time allowed for opening a display or an xterm.
 const patience = 30 * time.Second
 
-// detach starts the host and ends, which leaves it without a parent.
+// detach starts the host and exits, which leaves the host without a parent.
 func detach(self, dir string) error {
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
@@ -33,9 +33,9 @@ func detach(self, dir string) error {
 	return cmd.Start()
 }
 
-// host keeps the terminal open until the test closes it, or ends.
+// host keeps the terminal open until the test closes it or ends.
 func host(self, dir string) error {
-	runtime.LockOSThread() // whose end Pdeathsig is about
+	runtime.LockOSThread() // Pdeathsig depends on this thread
 	test, word := os.NewFile(3, "test"), os.NewFile(4, "word")
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
@@ -72,7 +72,7 @@ func host(self, dir string) error {
 	return err
 }
 
-// openDisplay starts an X server that shows its screen to nobody, and returns its name.
+// openDisplay starts an X server with a virtual screen, and returns its display name.
 func openDisplay() (*exec.Cmd, string, error) {
 	number, theirs, err := os.Pipe()
 	if err != nil {
@@ -97,7 +97,7 @@ func openDisplay() (*exec.Cmd, string, error) {
 	return cmd, ":" + strings.TrimSpace(line), nil
 }
 
-// end ends a program that has files of its own to remove.
+// end ends a program that must clean up its own files.
 func end(cmd *exec.Cmd) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })

@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command seat is what package persontest runs: it opens the terminal, runs commands in it, and stands for them
-// outside.
+// Command seat is the helper program of package persontest: it opens the terminal, runs commands in it, and is their
+// proxy outside.
 //
-//	seat detach DIR   starts "seat host DIR" as nobody's child; descriptor 3 ends with the test, 4 is told how it is
+//	seat detach DIR   starts "seat host DIR" as an orphan; descriptor 3 ends with the test, 4 receives the result
 //	seat host DIR     opens a display and an xterm, which runs "seat run"
-//	seat run DIR      runs the commands that come by DIR/socket
-//	seat client PROGRAM ARG…   runs an MCP server; its session is that of this process
-//	DIR/N/NAME …      has the program that DIR/N/real links to run there
+//	seat run DIR      runs the commands that arrive at DIR/socket
+//	seat client PROGRAM ARG…   runs an MCP server in this process's session
+//	DIR/N/NAME …      runs the target of the link DIR/N/real in the terminal
 package main
 
 import (

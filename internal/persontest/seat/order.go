@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// order is a command that is to run in the terminal.
+// order is a command to run in the terminal.
 type order struct {
 	program, dir string
 	args, env    []string
 }
 
-// write writes the order: its length, and its strings with a NUL between them, which none of them can hold.
+// write writes the order: its length, and its strings separated by NUL, which none of them can contain.
 func (o *order) write(w io.Writer) error {
 	all := append([]string{o.program, o.dir, strconv.Itoa(len(o.args))}, o.args...)
 	text := strings.Join(append(all, o.env...), "\x00")

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// stand has the program that dir is about run in the terminal, and ends as it does.
+// stand runs the program of dir in the terminal, and ends with its status.
 func stand(dir string) {
 	program, err := os.Readlink(filepath.Join(dir, "real"))
 	if err != nil {
@@ -34,7 +34,7 @@ func stand(dir string) {
 	endAs(status)
 }
 
-// endAs ends this process as another has ended.
+// endAs ends this process with another's status.
 func endAs(status syscall.WaitStatus) {
 	if status.Signaled() {
 		signal.Reset(status.Signal())
@@ -44,7 +44,7 @@ func endAs(status syscall.WaitStatus) {
 	os.Exit(status.ExitStatus())
 }
 
-// verb returns the command of Pennypost that arguments name.
+// verb returns the Pennypost command in args.
 func verb(args []string) string {
 	for i, a := range args {
 		if !strings.HasPrefix(a, "-") && (i == 0 || args[i-1] != "--room" && args[i-1] != "--as") {
@@ -54,13 +54,13 @@ func verb(args []string) string {
 	return ""
 }
 
-// forwarded are the signals that reach a command through what stands for it.
+// forwarded are the signals passed on to a command.
 func forwarded() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGCONT}
 }
 
-// runThere has an order obeyed in the terminal, hands signals on, and returns how the program ended.
+// runThere runs an order in the terminal, forwards signals, and returns the program's status.
 func runThere(socket string, o *order) (_ syscall.WaitStatus, err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded()...)

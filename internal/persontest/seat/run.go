@@ -15,9 +15,9 @@ import (
 	"syscall"
 )
 
-// run runs the commands that come, until the terminal is closed.
+// run runs the requested commands until the terminal is closed.
 func run(dir string) error {
-	// A command stands in the background of the terminal, and is not stopped for what it does to it.
+	// A command runs in the background of the terminal, and must not be stopped for using it.
 	signal.Ignore(syscall.SIGTTIN, syscall.SIGTTOU)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "socket")})
 	if err != nil {
@@ -28,7 +28,7 @@ func run(dir string) error {
 	signal.Notify(closed, syscall.SIGHUP, syscall.SIGTERM)
 	go func() {
 		<-closed
-		running.mu.Lock() // for good: nothing starts any more
+		running.mu.Lock() // forever: nothing starts any more
 		for id := range running.ids {
 			_ = syscall.Kill(-id, syscall.SIGKILL)
 		}
@@ -42,19 +42,20 @@ func run(dir string) error {
 		go func() {
 			defer conn.Close()
 			if err := obey(conn, &running); err != nil {
-				fmt.Println(err) // to be seen in the xterm
+				fmt.Println(err) // shown in the xterm
 			}
 		}()
 	}
 }
 
-// groups are the process groups of the commands that run.
+// groups are the process groups of the running commands.
 type groups struct {
 	mu  sync.Mutex
 	ids map[int]bool
 }
 
-// start starts a command as a group of its own, and counts it as running before anybody can close the terminal.
+// start starts a command in its own group, and registers it under the lock, so that closing the terminal cannot miss
+// it.
 func (g *groups) start(cmd *exec.Cmd) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +72,7 @@ func (g *groups) ended(id int) {
 	delete(g.ids, id)
 }
 
-// obey runs one command. Of its proxy it reads an order and then signals, and tells it the status at the end.
+// obey runs one command. It reads an order and then signals from its proxy, and sends the exit status back.
 func obey(conn *net.UnixConn, running *groups) error {
 	files, err := receiveFiles(conn)
 	if err != nil {
@@ -119,7 +120,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// receiveFiles reads the first byte of an order, with which its files come.
+// receiveFiles reads the first byte of an order, which carries its files.
 func receiveFiles(conn *net.UnixConn) ([]*os.File, error) {
 	oob := make([]byte, syscall.CmsgSpace(3*4))
 	_, n, _, _, err := conn.ReadMsgUnix(make([]byte, 1), oob)

@@ -21,18 +21,18 @@ import (
 //go:embed static
 var files embed.FS
 
-// asset is one of our own files. One whose address has its hash, as our pages name it, is kept by the
-// browser for good; others are asked for again.
+// asset is an embedded file. The browser caches it forever if its address has its hash, as on our pages; otherwise it
+// revalidates.
 type asset struct {
 	name   string
 	Load   func() (text []byte, hash string)
 	zipped func() []byte
 }
 
-// Set is all of our files, by their paths.
+// Set maps paths to our files.
 type Set map[string]*asset
 
-// New returns our files. None is read before it is asked for.
+// New returns our files. Each is read on first use.
 func New() Set {
 	all := make(Set)
 	// an embedded tree does not fail
@@ -46,13 +46,13 @@ func New() Set {
 	return all
 }
 
-// sheets has the parts of the one stylesheet, in the order of their names.
+// sheets is the directory of the stylesheet's parts, joined in name order.
 const sheets = "static/css"
 
-// urls finds what the stylesheet names.
+// urls matches the URLs in the stylesheet.
 var urls = regexp.MustCompile(`url\("([^"]+)"\)`)
 
-// stylesheet is all of the parts. What it names has its hash.
+// stylesheet joins the parts, with hashes in their URLs.
 func stylesheet(all Set) []byte {
 	var sheet []byte
 	parts, _ := fs.ReadDir(files, sheets) // an embedded tree does not fail
@@ -69,14 +69,14 @@ func stylesheet(all Set) []byte {
 	})
 }
 
-// idle finds what a browser does not need: indentation, lines that are nothing but a comment, and the comments of the
-// stylesheet, each of which ends in its line.
+// idle matches text that browsers do not need: indentation, lines with only a // comment, and the stylesheet's
+// comments, each of which ends on its own line.
 var idle = regexp.MustCompile(`(?m)^\s*//.*\n|/\* .*? \*/\n?|^\s+`)
 
-// light is one of our files as it is sent.
+// light returns a file as served.
 func light(text []byte) []byte { return idle.ReplaceAll(text, nil) }
 
-// read returns what reads a file.
+// read returns a function that reads a file.
 func read(name string) func() []byte {
 	return func() []byte {
 		text, _ := files.ReadFile(name)
@@ -87,15 +87,15 @@ func read(name string) func() []byte {
 	}
 }
 
-// imports finds a line that imports a module, and exports a name that a module exports.
+// imports matches an import of a module, and exports the export of a name.
 var (
 	imports = regexp.MustCompile(`(?m)^import (?:\{.*\} from )?"\./([a-z]+\.js)";\n`)
 	exports = regexp.MustCompile(`(?m)^export ((?:async )?(?:const|function) (\w+))`)
 )
 
-// joined is a module after those that it imports and that are not in had yet: one request, and zipped as one they are
-// two thirds as long. The names of a module are its own, as in its file, but for what it exports: two modules
-// that export the same name do not load, nor does one that awaits outside a function.
+// joined returns a module after the imports that had lacks: one request instead of many, and two thirds of the bytes
+// when compressed together. Only a module's exports are visible outside it: two modules that export the same name
+// fail to load, as does a module with a top-level await.
 func joined(name string, had map[string]bool) []byte {
 	if had[name] {
 		return nil
@@ -127,7 +127,7 @@ func newAsset(name string, read func() []byte) *asset {
 	})}
 }
 
-// Address returns where the file called name below static is got.
+// Address returns the URL path of a file below static.
 func (s Set) Address(name string) (string, error) {
 	a := s["/static/"+name]
 	if a == nil {
@@ -146,7 +146,7 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, hash := a.Load()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
-	if r.URL.RawQuery != hash { // of another version, or typed
+	if r.URL.RawQuery != hash { // an old version, or typed by hand
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", `"`+hash+`"`)
 		if r.Header.Get("If-None-Match") == `"`+hash+`"` {
@@ -162,10 +162,10 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// smallest is the length from which a page is worth compressing: what is shorter fits into one packet anyhow.
+// smallest is the size from which a page is compressed: a smaller one fits into one packet.
 const smallest = 1400
 
-// Send answers with text, compressed if that is worth it.
+// Send writes text as the response, compressed if that pays off.
 func Send(w http.ResponseWriter, r *http.Request, status int, text []byte) error {
 	if len(text) >= smallest && acceptsGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -176,7 +176,7 @@ func Send(w http.ResponseWriter, r *http.Request, status int, text []byte) error
 	w.WriteHeader(status)
 	_, err := w.Write(text)
 	if err != nil {
-		return nil // the browser left; there is nobody to tell
+		return nil // the browser left
 	}
 	return nil
 }
@@ -187,13 +187,13 @@ func acceptsGzip(r *http.Request) bool {
 
 func zip(text []byte, level int) []byte {
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, level) // the levels are constants that it knows
-	_, _ = w.Write(text)                   // a buffer takes everything
+	w, _ := gzip.NewWriterLevel(&b, level) // the level is valid
+	_, _ = w.Write(text)                   // a buffer accepts every write
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// Favicon is a stamp, with the number of unread messages if there are any.
+// Favicon serves a stamp, with the number of unread messages if there are any.
 func Favicon(w http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
 	badge := ""

@@ -2,7 +2,7 @@ package asset
 
 import "testing"
 
-// TestLight: what is sent does what is written.
+// TestLight tests that files are served without comments and indentation, and otherwise unchanged.
 func TestLight(t *testing.T) {
 	for text, want := range map[string]string{
 		"// why\nconst a = 1; // here\n\n  f(a);\n":             "const a = 1; // here\nf(a);\n",

@@ -16,10 +16,10 @@ import (
 //go:embed offline
 var offline embed.FS
 
-// inline finds the style and the script of the page that the worker has.
+// inline matches the style and the script of the worker's page.
 var inline = regexp.MustCompile(`(?s)<(style|script)>(.*?)</`)
 
-// worker is the service worker, with the one page that it shows and the policy of that.
+// worker is the service worker, with its page and that page's content security policy.
 var worker = sync.OnceValue(func() []byte {
 	page, _ := offline.ReadFile("offline/away.html") // an embedded tree does not fail
 	text, _ := offline.ReadFile("offline/worker.js")
@@ -29,13 +29,13 @@ var worker = sync.OnceValue(func() []byte {
 		sum := sha256.Sum256(part[2])
 		policy += "; " + string(part[1]) + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	quote := func(s string) string { b, _ := jsonx.Marshal(s); return string(b) } // a string has JSON
+	quote := func(s string) string { b, _ := jsonx.Marshal(s); return string(b) } // a string always encodes
 	return []byte(strings.NewReplacer(`"PAGE"`, quote(string(page)), `"POLICY"`, quote(policy)).
 		Replace(string(light(text))))
 })
 
-// Worker answers with the service worker, which shows its one page while the post office is away. It holds nothing of
-// anybody, so it is for whoever asks. A browser looks for a new one with every page that it opens.
+// Worker serves the service worker, which shows a page while the post office is away. It contains no private data, so
+// it needs no login. Browsers check for a new version on every page load.
 func Worker(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")

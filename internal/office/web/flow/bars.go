@@ -10,19 +10,19 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// strip is how much was sent in the time that is shown: bars, and below them hours or days, each named once.
+// strip is the volume of mail over the shown time: bars, and hours or days below them.
 type strip struct {
 	Bars  []bar
 	Ticks []tick
 }
 
-// bar is a piece of the time, and how much was sent in it.
+// bar is an interval and the volume of mail in it.
 type bar struct {
 	X, Y, Width, Height int
 	Title, Href         string
 }
 
-// tick names a time below the bars.
+// tick labels a time below the bars.
 type tick struct {
 	X    int
 	Text string
@@ -35,8 +35,8 @@ const (
 	mostTicks = 9
 )
 
-// strip cuts the time that is shown into pieces; choosing one goes there. With more, there are earlier messages than
-// posts, of which nothing is known.
+// strip cuts the shown time into intervals; a click on one zooms in. If more is set, there are earlier messages, not
+// in posts, that are not counted.
 func (p *flowPage) strip(posts []page.Post, more bool) (out strip) {
 	from, to := p.Since, p.End()
 	if (from == 0 || more) && len(posts) > 0 {
@@ -62,7 +62,7 @@ func (p *flowPage) strip(posts []page.Post, more bool) (out strip) {
 		b.Title = words.Moment(p.Now, begin) + " – " + words.Clock(begin+piece) + ": " + wording.Plural(n, "message")
 		q := *p
 		q.Window, q.Until = near, begin+piece
-		if near.Long > piece.Sub(0) { // the piece stands in the middle
+		if near.Long > piece.Sub(0) { // centre the window on the interval
 			q.Until = min(begin+piece/2+mail.Time((near.Long/2).Milliseconds()), mail.TimeOf(p.Now))
 		}
 		b.Href = q.Here()
@@ -72,7 +72,7 @@ func (p *flowPage) strip(posts []page.Post, more bool) (out strip) {
 	return out
 }
 
-// ticks are the full hours of a time or, of a long one, its days: as many as there is room for.
+// ticks returns labels at full hours, or at days for a long time, as many as fit.
 func (p *flowPage) ticks(from, to mail.Time) (out []tick) {
 	at := from.Std().In(p.Now.Location())
 	hours := 1
@@ -92,7 +92,7 @@ func (p *flowPage) ticks(from, to mail.Time) (out []tick) {
 				text = t.Format("2 Jan")
 			}
 			x := int(int64(mail.TimeOf(t)-from) * bars * barWidth / int64(to-from))
-			if x <= bars*barWidth-40 { // there is room for its name
+			if x <= bars*barWidth-40 { // its label fits
 				out = append(out, tick{x, text})
 			}
 		}
@@ -105,7 +105,7 @@ func (p *flowPage) ticks(from, to mail.Time) (out []tick) {
 	return out
 }
 
-// nearer is the window to which a piece of that length is opened.
+// nearer is the smallest window that holds an interval.
 func (p *flowPage) nearer(piece time.Duration) window {
 	for _, w := range windows {
 		if w.Long >= piece {

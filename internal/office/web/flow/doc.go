@@ -1,3 +1,3 @@
-// Package flow is the page of that name: the mail of some hours as a sequence and as who talks to whom, and who waits
-// for whom now. What is drawn is computed in package picture. Start at Pages.
+// Package flow is the flow page: the mail of some hours as a sequence or by who talks to whom, and the current waits
+// and claims. Package picture computes the drawings. Start at Pages.
 package flow

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// fixture is the whole site, and what tests here do on it.
+// fixture is the whole site with the package's test helpers.
 type fixture struct{ *sitetest.Fixture }
 
 func newFixture(t testing.TB) *fixture {

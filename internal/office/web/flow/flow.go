@@ -15,44 +15,44 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// mostLetters is how many one picture has: more are not looked at, and slow a browser down.
+// mostLetters limits the messages in one picture: no one reads more, and more slow the browser down.
 const mostLetters = 220
 
-// flowPage is a picture of some hours.
+// flowPage is a picture of some hours, or of the current waits or claims.
 type flowPage struct {
 	*page.View
-	// Picture is "" for the letters, "talk" for who talks to whom, "waiting" for who waits for whom, "held" for who
+	// Picture is "" for messages, "talk" for who talks to whom, "waiting" for who waits for whom, "held" for who
 	// holds what.
 	Picture string
 	Window  window
-	Until   mail.Time // the end of the hours; 0: they end now
-	Kind    mail.Type // the only type that is shown; "": all
+	Until   mail.Time // the end of the hours; 0: now
+	Kind    mail.Type // the only type shown; "": all
 
-	Since   mail.Time // the beginning of the hours; 0: all that there is
+	Since   mail.Time // the beginning of the hours; 0: the first message
 	Items   int
-	Cut     mail.Time // of the messages before this none is drawn, because there are too many; 0: all are
+	Cut     mail.Time // earlier messages are left out, since there are too many; 0: all are drawn
 	Counts  map[mail.Type]int
-	Missing page.Missing // of all rooms
+	Missing page.Missing // with all rooms
 	Chart   picture.Chart
-	Letters []letter // the newest first
+	Letters []letter // newest first
 	Web     picture.Talk
-	Pairs   []pair // of all rooms
+	Pairs   []pair // with all rooms
 	Strip   strip
-	Last    mail.Time // if there is nothing in these hours: when there was something before
+	Last    mail.Time // if there are no messages in these hours: when the last one before was sent
 
-	Chains []waits.Chain // who waits for whom now
-	Others int           // chains and questions, or holders, that are not shown
+	Chains []waits.Chain // the current waits
+	Others int           // chains and questions, or holders, not shown
 
-	Holders []waits.Holder // who holds what now
+	Holders []waits.Holder // the current claims
 }
 
-// window is how much time a picture shows.
+// window is the length of time a picture shows.
 type window struct {
 	Name, Title string
 	Long        time.Duration // 0: all
 }
 
-// windows are the choices, from near to far.
+// windows are the choices, shortest first.
 var windows = []window{
 	{"1h", "1 hour", time.Hour}, {"6h", "6 hours", 6 * time.Hour}, {"1d", "day", 24 * time.Hour},
 	{"7d", "week", 7 * 24 * time.Hour}, {"all", "all", 0},
@@ -80,7 +80,7 @@ func flow(v *page.View) error {
 	return v.Render("flow", p, "flow")
 }
 
-// choose reads what the address asks for.
+// choose parses the query.
 func (p *flowPage) choose(q url.Values) error {
 	p.Picture = q.Get("view")
 	if !slices.Contains([]string{"", "talk", "waiting", "held"}, p.Picture) {
@@ -113,7 +113,7 @@ func (p *flowPage) choose(q url.Values) error {
 	return nil
 }
 
-// End is when the hours end.
+// End is the end of the hours.
 func (p *flowPage) End() mail.Time {
 	if p.Until != 0 {
 		return p.Until
@@ -121,7 +121,7 @@ func (p *flowPage) End() mail.Time {
 	return mail.TimeOf(p.Now)
 }
 
-// draw asks for the messages of these hours and makes the picture.
+// draw loads the messages of these hours and draws them.
 func (p *flowPage) draw() error {
 	posts, more, err := p.posts(mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true,
 		Archive: p.Window.Long == 0, Limit: mail.MaxLimit})
@@ -160,11 +160,11 @@ func (p *flowPage) draw() error {
 	return nil
 }
 
-// posts returns the messages that the rooms of the page have, the newest first, and whether there are earlier ones.
-// What was imported stands in the journal when it came, and not when it was sent.
+// posts returns messages of the page's rooms, newest first, and whether there are earlier ones. It sorts by time
+// sent, since imported mail is in the journal at the time of its import.
 func (p *flowPage) posts(ask mail.HistoryQuery) (posts []page.Post, more bool, err error) {
 	if p.Several() {
-		ask.Limit = mostLetters // of each of a thousand, perhaps
+		ask.Limit = mostLetters // per room, and there may be a thousand
 		fleet, err := p.Site.Office.FleetMail(p.Ctx(), mail.FleetMailQuery{HistoryQuery: ask})
 		if err != nil {
 			return nil, false, err
@@ -190,10 +190,10 @@ func (p *flowPage) posts(ask mail.HistoryQuery) (posts []page.Post, more bool, e
 	return posts, more, nil
 }
 
-// mostChains is how many chains one picture has.
+// mostChains limits the chains in one picture.
 const mostChains = 100
 
-// wait finds who waits for whom.
+// wait loads the waits.
 func (p *flowPage) wait() error {
 	rooms, rest, missing, err := waits.Shown(p.View)
 	p.Chains, p.Missing = waits.ChainsIn(rooms), missing
@@ -202,10 +202,10 @@ func (p *flowPage) wait() error {
 	return err
 }
 
-// mostHolders is how many agents one picture has, and mostHeld how much of each.
+// mostHolders limits the agents in one picture, and mostHeld the claims of each.
 const mostHolders, mostHeld = 60, 12
 
-// held finds who holds what in the rooms that are open: nobody holds anything for long in one that is not.
+// held loads the claims of open rooms. A closed room has none for long.
 func (p *flowPage) held() error {
 	rooms, err := waits.HoldersByRoom(p.View)
 	for _, name := range slices.Sorted(maps.Keys(rooms)) {
@@ -220,16 +220,16 @@ func (p *flowPage) held() error {
 	return err
 }
 
-// Shown are the things of a holder that the picture has.
+// Shown are a holder's claims in the picture.
 func (p *flowPage) Shown(h waits.Holder) []waits.Held { return h.Most(mostHeld) }
 
-// Unshown is how much else a holder has.
+// Unshown is how many more claims a holder has.
 func (p *flowPage) Unshown(h waits.Holder) int { return max(len(h.Holds)-mostHeld, 0) }
 
-// OfHours reports whether the picture is of some hours, and not of now.
+// OfHours reports whether the picture covers some hours rather than the present.
 func (p *flowPage) OfHours() bool { return p.Picture == "" || p.Picture == "talk" }
 
-// nothing finds what there was before these hours.
+// nothing finds the last message before these hours.
 func (p *flowPage) nothing() error {
 	ask := mail.HistoryQuery{Until: p.End(), Archive: true, Limit: 1}
 	if p.Kind != "" {
@@ -242,10 +242,10 @@ func (p *flowPage) nothing() error {
 	return err
 }
 
-// Here is the address of the picture, for its refreshing.
+// Here is the address of the picture, used to refresh it.
 func (p *flowPage) Here() string { return p.With("", "") }
 
-// With is the address of this picture with one thing changed.
+// With is the address of this picture with one parameter changed.
 func (p *flowPage) With(key, value string) string {
 	is := map[string]string{"view": p.Picture, "w": p.Window.Name, "until": p.Until.String(), "type": string(p.Kind)}
 	is[key] = value
@@ -256,10 +256,10 @@ func (p *flowPage) With(key, value string) string {
 		is["w"]))
 }
 
-// Windows are the choices of how much is shown.
+// Windows are the lengths of time to choose from.
 func (p *flowPage) Windows() []window { return windows }
 
-// zoom is the address of the window n steps farther; "" if there is none.
+// zoom is the address of the window n steps longer; "" if there is none.
 func (p *flowPage) zoom(n int) string {
 	if i := slices.Index(windows, p.Window) + n; i >= 0 && i < len(windows) {
 		return p.With("w", windows[i].Name)
@@ -267,13 +267,13 @@ func (p *flowPage) zoom(n int) string {
 	return ""
 }
 
-// In and Out are the addresses of less and more time.
+// In is the address of the next shorter window.
 func (p *flowPage) In() string { return p.zoom(-1) }
 
-// Out see In.
+// Out is the address of the next longer window.
 func (p *flowPage) Out() string { return p.zoom(1) }
 
-// Earlier is the address of the hours before; "" if all is shown.
+// Earlier is the address of the preceding hours; "" if the picture starts with the first message.
 func (p *flowPage) Earlier() string {
 	if p.Since == 0 {
 		return ""
@@ -281,7 +281,7 @@ func (p *flowPage) Earlier() string {
 	return p.With("until", p.Since.String())
 }
 
-// Later is the address of the hours behind; "" if they have not come.
+// Later is the address of the following hours; "" if they are in the future.
 func (p *flowPage) Later() string {
 	if p.Until == 0 || p.Until >= mail.TimeOf(p.Now) {
 		return ""
@@ -293,13 +293,13 @@ func (p *flowPage) Later() string {
 	return p.With("until", next.String())
 }
 
-// BeforeHref is the address of what was left out.
+// BeforeHref is the address of the messages left out.
 func (p *flowPage) BeforeHref() string { return p.With("until", p.Cut.String()) }
 
-// LastHref is the address of the hours in which something happened last.
+// LastHref is the address of the hours with the last message.
 func (p *flowPage) LastHref() string { return p.With("until", p.Last.Add(time.Minute).String()) }
 
-// Span says which hours are shown.
+// Span describes the hours shown.
 func (p *flowPage) Span() string {
 	from := p.Since
 	if from == 0 && p.Until == 0 {
@@ -317,15 +317,15 @@ func (p *flowPage) Span() string {
 	return text + words.Moment(p.Now, p.Until)
 }
 
-// kind is an entry of the legend.
+// kind is an entry in the legend.
 type kind struct {
 	Type  mail.Type
 	Count int
 	Href  string
-	Only  bool // it is the only one that is shown
+	Only  bool // the only type shown
 }
 
-// Legend lists the types that these hours have. Choosing one shows only that; choosing it again shows all.
+// Legend lists the types of mail in these hours. Choosing one shows only that type; choosing it again shows all.
 func (p *flowPage) Legend() []kind {
 	var out []kind
 	for _, t := range mail.Types() {
@@ -340,13 +340,13 @@ func (p *flowPage) Legend() []kind {
 	return out
 }
 
-// Summary is who talks to whom in words.
+// Summary describes the talk picture in words.
 func (p *flowPage) Summary() string {
 	return "Who talks to whom, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
 		wording.Plural(p.Items, "message") + ". The table has the same numbers."
 }
 
-// PairHref is what one wrote to another in these hours.
+// PairHref is the history of one agent's mail to another in these hours.
 func (p *flowPage) PairHref(e picture.Pair) string { return p.pairHref(p.Base, e) }
 
 func (p *flowPage) pairHref(base string, e picture.Pair) string {
@@ -354,7 +354,7 @@ func (p *flowPage) pairHref(base string, e picture.Pair) string {
 	return pair.Href(base+"/history", "since", p.Since.String(), "until", p.Until.String(), "type", string(p.Kind))
 }
 
-// PairTitle is a pair in words.
+// PairTitle describes a pair in words.
 func (p *flowPage) PairTitle(e picture.Pair) string {
 	return string(e.From) + " to " + string(e.To) + ": " + wording.Plural(e.Count, "message") + ", " +
 		strconv.Itoa(e.Read) + " read"

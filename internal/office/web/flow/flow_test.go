@@ -39,7 +39,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// One picture has so many letters and no more; the others are a link away. Each costs a few elements.
+// TestFlowCut tests that a picture has a limited number of letters with few elements each, and a link to the others.
 func TestFlowCut(t *testing.T) {
 	b := newFixture(t)
 	for i := range flow.MostLetters + 5 {
@@ -59,10 +59,10 @@ func TestFlowCut(t *testing.T) {
 	b.Get("/@shop/flow?view=talk").Want(t, 200, "builder-1 to user: 225 messages").Without(t, "The newest")
 }
 
-// elements are the beginnings of elements.
+// elements matches opening tags.
 var elements = regexp.MustCompile(`<[a-z]`)
 
-// The flow of all rooms has the letters of each, in columns by room, and leads there.
+// TestFlowOfAllRooms tests that the flow of all rooms has each room's letters in columns by room, with links to it.
 func TestFlowOfAllRooms(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")
@@ -101,7 +101,7 @@ func TestFlowHostile(t *testing.T) {
 	}
 }
 
-// A room of seven agents has arrows, one of eight a table with headers that leads to the conversations.
+// TestFlowMatrix tests that seven agents have arrows, and eight a table with headers that leads to the conversations.
 func TestFlowMatrix(t *testing.T) {
 	b := newFixture(t)
 	for i := range picture.MatrixFrom {
@@ -113,12 +113,12 @@ func TestFlowMatrix(t *testing.T) {
 	page := b.Get("/@shop/flow?view=talk").Want(t, 200, `<table class="matrix"`, `scope="col"`, `<th scope="row">`,
 		`href="/@shop/history?agent=user&amp;from=agent%3Aagent-8&amp;since=`,
 		`aria-label="agent-8 to user: 1 message, 0 read"`).Without(t, `class="edge`, "NaN", "style=")
-	if n := strings.Count(page.Body, `scope="col"`); n != picture.MatrixFrom+1+1+4 { // the user, the sums, and the pairs' table
+	if n := strings.Count(page.Body, `scope="col"`); n != picture.MatrixFrom+1+1+4 { // user, sums, table of pairs
 		t.Errorf("%d columns have headers", n)
 	}
 }
 
-// TestHeld: the map says who holds what, and what somebody waits for.
+// TestHeld tests that the map shows claims and who waits for them.
 func TestHeld(t *testing.T) {
 	b := newFixture(t)
 	b.Get("/@shop/flow?view=held").Want(t, http.StatusOK, "Nobody holds anything.")

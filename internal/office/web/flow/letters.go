@@ -13,14 +13,14 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// letter is a row of the picture: a message, and how it went.
+// letter is a row of the picture: a message and its line.
 type letter struct {
 	page.Post
-	Mark string // a time or a day that begins above the row; "" for most
+	Mark string // the time or day that begins above the row; "" for most rows
 	Path string
 }
 
-// letters draws messages, the newest first.
+// letters draws messages, newest first.
 func (p *flowPage) letters(posts []page.Post) {
 	drawn := make([]picture.Letter, len(posts))
 	for i, post := range posts {
@@ -38,10 +38,10 @@ func (p *flowPage) letters(posts []page.Post) {
 	}
 }
 
-// byDay reports whether the picture is of so much time that its rows stand under their days.
+// byDay reports whether rows are grouped by day.
 func (p *flowPage) byDay() bool { return p.Window.Long == 0 || p.Window.Long > 24*time.Hour }
 
-// mark names the part of the time in which something was sent: the day, or the hour or half hour before which it was.
+// mark names the group of a message: its day, or the end of its hour or half hour.
 func (p *flowPage) mark(sent mail.Time) string {
 	if p.byDay() {
 		return words.Date(p.Now, sent)
@@ -55,7 +55,7 @@ func (p *flowPage) mark(sent mail.Time) string {
 		at.Location()).Format("15:04")
 }
 
-// Class is how the row is drawn: what asks the user, what says that something is done, what nobody read in time.
+// Class is the CSS class of the row: a question to the user, lost mail, finished work.
 func (l letter) Class() string {
 	switch state := l.Fate().State; {
 	case l.Post.Asks():
@@ -68,7 +68,7 @@ func (l letter) Class() string {
 	return ""
 }
 
-// Stands is the word for what became of it.
+// Stands describes the outcome.
 func (l letter) Stands() string {
 	switch {
 	case l.Settled != nil:
@@ -79,7 +79,7 @@ func (l letter) Stands() string {
 	return l.Fate().String()
 }
 
-// Parties is who wrote it to whom. Each name has its own direction.
+// Parties says who wrote to whom. Each name keeps its own text direction.
 func (l letter) Parties() string {
 	var to []string
 	for _, d := range l.Deliveries {
@@ -113,19 +113,19 @@ func (l letter) Parties() string {
 	return text
 }
 
-// isolated is a name in text of another direction. What is in a name must not end it.
+// isolated wraps a name in bidirectional isolates, which the name itself must not end.
 func isolated(name string) string {
 	const first, pop = "\u2068", "\u2069"
 	return first + strings.NewReplacer(first, "", pop, "").Replace(name) + pop
 }
 
-// pair is who wrote how much to whom in one of several rooms.
+// pair is the mail from one agent to another in one of several rooms.
 type pair struct {
 	*page.View
 	picture.Pair
 }
 
-// mostPairs is how many the table has, the busiest.
+// mostPairs limits the table to the busiest pairs.
 const mostPairs = 100
 
 func pairsOf(posts []page.Post) (out []pair) {
@@ -149,7 +149,7 @@ func pairsOf(posts []page.Post) (out []pair) {
 	return out[:min(len(out), mostPairs)]
 }
 
-// RoomPairHref is what one wrote to another in its room.
+// RoomPairHref is the history of a pair in its room.
 func (p *flowPage) RoomPairHref(e pair) string {
 	return page.Query(p.pairHref(e.Base, e.Pair), "rooms", page.ScopeOne)
 }

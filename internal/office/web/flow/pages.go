@@ -9,7 +9,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Pages are the pictures.
+// Pages returns the flow page.
 func Pages() page.Part {
 	return page.Part{Templates: templates, Routes: map[string]page.Handler{"GET /flow": flow}}
 }

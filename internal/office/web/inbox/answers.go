@@ -14,10 +14,10 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-const sendingTimeout = 30 * time.Second // for an answer, which is durable then
+const sendingTimeout = 30 * time.Second // for an answer that no one can take back any more
 
-// answer takes an answer to a message, which leaves once it can no longer be taken back. A browser without script has
-// no toast to take it back by; its forms post to /send, and what they hold leaves at once.
+// answer accepts an answer to a message and sends it when the time to undo it is over. A browser without script shows
+// no toast to undo with; its forms post to /send, which sends immediately.
 func answer(v *page.View) error {
 	id, err := mail.ParseID(v.R.PostForm.Get("reply_to"))
 	if err != nil {
@@ -39,7 +39,7 @@ func answer(v *page.View) error {
 		return err
 	case before:
 		d.Undo = undoKey
-	case v.R.PostForm.Has("waited"): // it could be taken back in the browser, and may have been sent already
+	case v.R.PostForm.Has("waited"): // it could be undone in the browser, and may have been sent already
 		if _, err := sends(v, a.Draft); err != nil {
 			return err
 		}
@@ -63,9 +63,9 @@ func answer(v *page.View) error {
 	return acted(v, d)
 }
 
-// answeredBefore reports whether this very answer has come before: a browser that lost the response sends it again.
-// Then nothing is left to do, and undoKey is how to take it back, if it can be. An error says that a choice comes too
-// late. What was typed and sent is known by its key to the room.
+// answeredBefore reports whether the same answer was accepted already: a browser that lost the response sends it
+// again. undoKey undoes that answer, if it still can be. The error says that a choice is too late. A typed answer is
+// deduplicated by the room, by its idempotency key.
 func answeredBefore(f page.Post, a *undo.Answer) (before bool, undoKey string, err error) {
 	d, choice := &a.Draft, strings.HasPrefix(a.Draft.Key, undo.ChoiceKey)
 	if other, undoKey := f.Site.Undo.Answering(f.Target(f.ID)); other != nil {
@@ -89,8 +89,8 @@ func answeredBefore(f page.Post, a *undo.Answer) (before bool, undoKey string, e
 	return false, "", triage.Question{Item: &f.Item, By: mail.User, As: "it"}.Waits()
 }
 
-// complete makes of the form what an answer is beside its text: whom it is for, and, if it is an option of the
-// question, a refusal or the words of a suggestion, that.
+// complete fills in the rest of an answer from the form: its recipients and, for an option, a refusal or an adopted
+// suggestion, its text.
 func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
 	to, err := v.Reachable(it.AnswerTo(mail.User))
 	if err != nil {
@@ -100,12 +100,12 @@ func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
 		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", words.Who(it.From))
 	}
 	open := *it
-	open.Open = true // whether it is, answeredBefore sees
+	open.Open = true // answeredBefore checks whether it is open
 	q, form := triage.Question{Item: &open, By: mail.User, As: "it"}, v.R.PostForm
 	d := a.Draft
 	switch n := form.Get("n"); {
 	case n != "":
-		i, _ := strconv.Atoi(n) // what is no number is no option
+		i, _ := strconv.Atoi(n) // text that is not a number becomes no option
 		d, err = q.Option(i)
 	case form.Has("decline"):
 		d, err = q.Decline(mail.DeclinedBody)
@@ -134,7 +134,7 @@ func declined(f page.Post) undo.Answer {
 	return undo.Answer{Settles: true, Draft: d}
 }
 
-// decline makes a deed decline questions too.
+// decline makes a deed decline questions as well.
 func decline(act *undo.Deed, list []page.Post) {
 	act.Answers = make(map[undo.Target]*undo.Answer)
 	for _, f := range list {
@@ -149,8 +149,8 @@ func decline(act *undo.Deed, list []page.Post) {
 	}
 }
 
-// send sends an answer that can no longer be taken back. Nobody waits to be told of an error: it is kept, and stands
-// with the text below the question.
+// send sends an answer after its time to undo. No request waits for the result, so a failed answer is stored and
+// shown with its error below the question.
 func send(f page.Post, a *undo.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendingTimeout)
 	defer cancel()
@@ -171,7 +171,7 @@ func send(f page.Post, a *undo.Answer) {
 	f.Site.Undo.Fail(f.Target(f.ID), &failed)
 }
 
-// bareNames are addresses of a draft as a person reads them.
+// bareNames are a draft's addresses as a person reads them.
 func bareNames(list mail.Recipients) []string {
 	out := make([]string, len(list))
 	for i, a := range list {

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/web/undo"
 )
 
-// answersTo are what an agent was sent.
+// answersTo are the answers sent to an agent.
 func (b *fixture) answersTo(name mail.Name) (texts []string) {
 	b.T.Helper()
 	page, err := b.As(name).Inbox(b.T.Context(), mail.InboxQuery{All: true})
@@ -23,8 +23,8 @@ func (b *fixture) answersTo(name mail.Name) (texts []string) {
 	return texts
 }
 
-// TestAnswerWaits: an answer can be taken back for five seconds. Until then nothing was sent, and the question is
-// open; then it is sent once.
+// TestAnswerWaits tests that an answer can be undone for five seconds, while it is unsent and the question open, and
+// is then sent once.
 func TestAnswerWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"})
@@ -40,7 +40,7 @@ func TestAnswerWaits(t *testing.T) {
 			`data-messages="shop/`+string(id)+`"`)
 		choose("1").Want(t, 409, "“B” is on its way")
 		letter().Want(t, 200, "leaves in a few seconds", "Take it back").Without(t, `name="body" value="A"`)
-		b.Get("/@shop/").Want(t, 200).Without(t, `id="row-`+string(id)) // it is as good as done
+		b.Get("/@shop/").Want(t, 200).Without(t, `id="row-`+string(id)) // hidden already
 		time.Sleep(undo.Time - time.Second)
 		if got := b.answersTo("ann"); len(got) != 0 || !b.item(id).Open {
 			t.Fatalf("after four seconds ann has %q, and the question is open: %v", got, b.item(id).Open)
@@ -59,8 +59,8 @@ func TestAnswerWaits(t *testing.T) {
 	})
 }
 
-// TestAnswerComesAgain: a browser that lost the response sends the same answer again. That is no conflict, and nothing
-// is sent twice: while it can still be taken back, and after it was sent.
+// TestAnswerComesAgain tests that a browser that lost the response can send the same answer again without a conflict
+// or a second message, before and after it was sent.
 func TestAnswerComesAgain(t *testing.T) {
 	for name, form := range map[string]url.Values{
 		"an option": {"n": {"2"}}, "its button": {"body": {"B"}, "key": {"choice-"}},
@@ -80,7 +80,7 @@ func TestAnswerComesAgain(t *testing.T) {
 				}
 				send().Want(t, 200)
 				time.Sleep(undo.Time / 2)
-				b.undoOf(send().Want(t, 200, "ann<")).Want(t, 200, "Not sent") // of the one answer
+				b.undoOf(send().Want(t, 200, "ann<")).Want(t, 200, "Not sent") // of the only answer
 				send().Want(t, 200)
 				time.Sleep(undo.Time + time.Second)
 				form.Set("waited", "1")
@@ -94,7 +94,7 @@ func TestAnswerComesAgain(t *testing.T) {
 	}
 }
 
-// TestAnswerIsSentAtTheEnd: when the post office ends in order, what waits is sent and not lost.
+// TestAnswerIsSentAtTheEnd tests that an orderly shutdown sends waiting answers.
 func TestAnswerIsSentAtTheEnd(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"})
@@ -107,15 +107,15 @@ func TestAnswerIsSentAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAnswerTyped: a written answer comes back with its text; one that cannot be sent in the end is kept below the
-// question, with what is wrong; a refusal settles the question as such.
+// TestAnswerTyped tests that undo returns a written answer's text, that an answer that cannot be sent stays below the
+// question with the error, and that a refusal settles the question as declined.
 func TestAnswerTyped(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"})
 		id := b.Send("ann", mail.Draft{Type: "question", Body: "Which?"})
 		write := func(form url.Values) sitetest.Answer {
 			form.Set("reply_to", string(id))
-			form.Set("to", "agent:somebody-else") // whom it is for follows from the question
+			form.Set("to", "agent:somebody-else") // the recipient follows from the question
 			return b.Post("/@shop/answer", form, sitetest.AsScript("div#toasts"))
 		}
 		write(url.Values{"body": {" "}}).Want(t, 400, "has no text")
@@ -123,7 +123,7 @@ func TestAnswerTyped(t *testing.T) {
 		b.undoOf(toast).Want(t, 200, `data-typed="My *own*"`)
 
 		write(url.Values{"body": {"First"}, "key": {"k2"}})
-		write(url.Values{"body": {"Second"}, "key": {"k3"}}) // the one before goes out
+		write(url.Values{"body": {"Second"}, "key": {"k3"}}) // sends the previous one
 		time.Sleep(time.Second)
 		if got := b.answersTo("ann"); len(got) != 1 || got[0] != "answer First" {
 			t.Errorf("before its time, ann has %q", got)
@@ -148,8 +148,8 @@ func TestAnswerTyped(t *testing.T) {
 	})
 }
 
-// TestP13_SuggestionOnTheCard: an answer of somebody who was not asked stands on the card of the question with its
-// author, settles nothing, and is taken over by one button.
+// TestP13_SuggestionOnTheCard tests that a third party's answer is shown on the question's card with its author,
+// settles nothing, and can be adopted with one button.
 func TestP13_SuggestionOnTheCard(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		for _, n := range []mail.Name{"dave", "mallory"} {

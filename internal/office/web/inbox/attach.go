@@ -5,13 +5,13 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// shownSession is where the session of an agent is, and the command that shows or resumes it, "" if none has to.
+// shownSession says where an agent's session is, with the command that shows or resumes it; "" if none is needed.
 type shownSession struct {
 	*page.View
 	Text, Command string
 }
 
-// attach brings the session of an agent before the person, or says how they come to it.
+// attach brings an agent's session to the front, or says how to reach it.
 func attach(v *page.View) error {
 	agent := mail.Name(v.R.PostForm.Get("agent"))
 	if v.Site.Attach == nil {

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// TestOpenSession: the button of a letter asks for its sender's session, and says where it is or what shows it.
+// TestOpenSession tests that a letter's button says where its sender's session is, or which command shows it.
 func TestOpenSession(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann", Session: "s1", Client: "claude", State: mail.Idle})

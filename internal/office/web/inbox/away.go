@@ -10,15 +10,15 @@ import (
 	"pennypost/internal/wire"
 )
 
-// awayPart is the switch by which the person has agents ask here and not in their terminals.
+// awayPart is the switch that sends agents' questions here instead of to their terminals.
 type awayPart struct {
 	*page.View
-	Offered bool      // there is the switch
-	Until   mail.Time // it is on for all agents; 0: it is not
+	Offered bool      // the post office has the switch
+	Until   mail.Time // when it turns off for all agents; 0: it is off
 	Some    []wire.Away
 }
 
-// awayOf returns how the switch stands. If that cannot be found out, it is not offered.
+// awayOf returns the state of the switch. On an error, the switch is not offered.
 func awayOf(v *page.View) awayPart {
 	p := awayPart{View: v}
 	if v.Site.Away == nil || v.Svc == nil {
@@ -40,14 +40,14 @@ func awayOf(v *page.View) awayPart {
 	return p
 }
 
-// Spans are for how long the person may be away with one press.
+// Spans are the times to be away that one press selects.
 func (p awayPart) Spans() []awaySpan {
 	return []awaySpan{{"30m", "for 30 minutes"}, {"1h", "for 1 hour"}, {"4h", "for 4 hours"}, {"12h", "for 12 hours"}}
 }
 
 type awaySpan struct{ Long, Label string }
 
-// setAway turns the switch, for all agents of all rooms.
+// setAway turns the switch on or off for all agents of all rooms.
 func setAway(v *page.View) error {
 	if v.Site.Away == nil {
 		return mail.Errorf(mail.Unavailable, "this post office has no such switch: nothing was changed")
@@ -66,7 +66,7 @@ func setAway(v *page.View) error {
 	return acted(v, d)
 }
 
-// awayAsked reads what the form wants: away for so long, or until a time, or back.
+// awayAsked parses the form: away for a time, away until a time, or back.
 func awayAsked(v *page.View) (a wire.Away, err error) {
 	form := v.R.PostForm
 	if form.Has("back") {
@@ -90,7 +90,7 @@ func awayAsked(v *page.View) (a wire.Away, err error) {
 	return a, nil
 }
 
-// showAway is how the switch stands now.
+// showAway renders the switch.
 func showAway(v *page.View) error {
 	if !v.Scripted() {
 		return v.Redirect("/")
@@ -98,5 +98,5 @@ func showAway(v *page.View) error {
 	return v.Part("inbox", "away", awayOf(v))
 }
 
-// Switch is how it stands.
+// Switch is the state of the switch.
 func (p *inboxPage) Switch() awayPart { return awayOf(p.View) }

@@ -6,20 +6,20 @@ import (
 	"pennypost/internal/office/web/waits"
 )
 
-// behind is who waits behind what is open.
+// behind lists the agents that wait for an open question or dialog, directly or through others.
 type behind struct {
 	*page.View
-	Self    string // where it is to be had again
+	Self    string // the address that refreshes it
 	Waiters []waiter
 }
 
-// waiter is somebody who waits, and how far behind.
+// waiter is an agent that waits, with its distance from the question.
 type waiter struct {
 	waits.Link
 	Depth int
 }
 
-// deepest is how far rows are moved in; who waits further behind stands below these.
+// deepest is the deepest indentation of rows.
 const deepest = 3
 
 func behindOf(v *page.View, agent mail.Name, self string) behind {
@@ -31,10 +31,10 @@ func behindOf(v *page.View, agent mail.Name, self string) behind {
 	return b
 }
 
-// Stands is the class of the letters of who waits.
+// Stands is the CSS class of the waiting agent's letters.
 func (w waiter) Stands() string { return w.View.Stands(w.Room, w.From(), false) }
 
-// Opened is who waits behind the open letter or dialog; nothing if none is.
+// Opened lists the agents that wait for the open letter or dialog; empty if none is open.
 func (p *inboxPage) Opened() behind {
 	switch {
 	case p.Dialog != nil:
@@ -47,7 +47,7 @@ func (p *inboxPage) Opened() behind {
 	return behind{View: p.View}
 }
 
-// showBehind is who waits behind an agent now.
+// showBehind renders the agents that wait for an agent.
 func showBehind(v *page.View) error {
 	agent := mail.Name(v.R.URL.Query().Get("agent"))
 	return v.Part("inbox", "behind", behindOf(v, agent, v.Base+page.Query("/behind", "agent", string(agent))))

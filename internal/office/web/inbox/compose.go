@@ -10,40 +10,40 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// ComposePage is a letter that is being written: a page of its own, or a dialog above another.
+// ComposePage is a letter being written, on a page of its own or in a dialog over another page.
 type ComposePage struct {
 	*page.View
-	To       []string // addresses that were chosen
+	To       []string // the addresses chosen so far
 	Kind     mail.Type
 	Urgent   bool
 	Subject  string
 	Issue    string
 	Body     string
 	Verdict  string
-	Answered *page.Post // what it answers
+	Answered *page.Post // the message it answers
 	Key      string
 	Failure  string
-	Preview  bool // the body is shown as it will be read
+	Preview  bool // the body is shown rendered
 	Later    page.LaterForm
-	Unfolded bool // when it is sent is asked
+	Unfolded bool // the form asks for the time to send
 
 	Addresses []choice
 }
 
-// choice is an address that can be written to.
+// choice is an address to write to.
 type choice struct {
 	Address mail.Address
 	Note    string
-	There   string // the base of the room that it is in, if that is another one
+	There   string // the base path of its room, if that is another room
 }
 
 // Types lists the types of message.
 func (p *ComposePage) Types() []mail.TypeRule { return mail.TypeRules() }
 
-// Verdicts are what a review can find.
+// Verdicts are the verdicts of a review.
 func (p *ComposePage) Verdicts() []string { return mail.Verdicts() }
 
-// compose shows an empty letter. The address may say what stands in it already.
+// compose shows a new letter. The query may prefill its fields.
 func compose(v *page.View) error {
 	p, err := letterTo(v, mail.ID(v.R.URL.Query().Get("reply_to")))
 	if err == nil && p.Answered == nil && v.Several() {
@@ -63,7 +63,7 @@ func compose(v *page.View) error {
 	return v.Render("compose", p, "dialog")
 }
 
-// letterTo returns a letter that answers a message, or, without one, an empty letter.
+// letterTo returns a letter that answers a message, or an empty letter without one.
 func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
 	v.Title = "Write"
 	p := &ComposePage{View: v, Kind: mail.Custom, Key: v.Once(), Later: page.LaterForm{Zone: page.OfficeZone()}}
@@ -84,20 +84,19 @@ func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
 	return p, nil
 }
 
-// mostAddresses is how many a letter offers: a page of them is 10 kB.
+// mostAddresses limits the addresses offered: that many are a page of 10 kB.
 const mostAddresses = 300
 
-// maxNote is how many bytes of names beside a role or tag are enough.
+// maxNote is when to stop adding names beside a role or tag, in bytes.
 const maxNote = 200
 
-// Choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
-// who hears of it by role or tag.
+// Choices lists the addresses that match text, as the roster implies them: agents first, then roles and tags.
 func (p *ComposePage) Choices(text string) error {
 	list, err := p.SomeAgents(text)
 	if err != nil {
 		return err
 	}
-	found := make(map[mail.Address]int) // to its place among others
+	found := make(map[mail.Address]int) // index in others
 	var others []choice
 	add := func(a mail.Address, name mail.Name) {
 		if i, ok := found[a]; ok {
@@ -126,7 +125,7 @@ func (p *ComposePage) Choices(text string) error {
 	return nil
 }
 
-// choicesElsewhere adds the agents of the other rooms that the page is of. A letter to one is sent in its room.
+// choicesElsewhere adds agents of the page's other rooms. A letter to one is sent in its room.
 func (p *ComposePage) choicesElsewhere() error {
 	fleet, err := p.Site.Office.Fleet(p.Ctx(), mail.FleetQuery{Part: mail.FleetAgents, Limit: page.MaxChoices})
 	for i := range fleet.Rooms {
@@ -146,7 +145,7 @@ func (p *ComposePage) choicesElsewhere() error {
 	return err
 }
 
-// standing says how an agent stands, and of one that does not look before the person has answered its client, that.
+// standing describes an agent's state, and says so if it reads nothing until the person answers its client.
 func standing(a *mail.Agent) string {
 	if a.State != mail.Asking {
 		return string(a.State)
@@ -154,7 +153,7 @@ func standing(a *mail.Agent) string {
 	return "has been asking you since " + words.Clock(a.Since) + ", and reads mail when you have answered"
 }
 
-// Asks returns what the clients ask of those whom the letter is for.
+// Asks returns the client dialogs of the letter's recipients.
 func (p *ComposePage) Asks() (list []*mail.Card) {
 	for _, to := range p.To {
 		if a := mail.Address(to); a.Kind() == mail.ToAgent {
@@ -166,11 +165,11 @@ func (p *ComposePage) Asks() (list []*mail.Card) {
 	return list
 }
 
-// posted returns the letter as it stood in the browser.
+// posted returns the letter in the form.
 func posted(v *page.View) (*ComposePage, mail.Draft, error) {
 	d := v.Draft()
 	p, err := letterTo(v, d.ReplyTo)
-	// it was erased meanwhile: the room is to say so, and what was typed is to stay
+	// it was erased meanwhile: the room will say so, and the typed text must stay
 	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" {
 		p, err = letterTo(v, "")
 	}
@@ -187,7 +186,7 @@ func posted(v *page.View) (*ComposePage, mail.Draft, error) {
 	return p, d, err
 }
 
-// sendComposed sends a letter. If the room refuses it, it is told beside what was typed.
+// sendComposed sends a letter. If the room refuses it, the error is shown beside the typed text.
 func sendComposed(v *page.View) error {
 	p, d, err := posted(v)
 	if err != nil {
@@ -207,7 +206,7 @@ func sendComposed(v *page.View) error {
 	return v.Changed(page.ThreadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
 }
 
-// later shows what was typed in another form as a letter, and asks when it is sent. The form keeps what it has.
+// later copies the text of another form into a letter and asks when to send it. The other form keeps its text.
 func later(v *page.View) error {
 	p, _, err := posted(v)
 	if err != nil {
@@ -217,7 +216,7 @@ func later(v *page.View) error {
 	return v.Render("compose", p, "dialog")
 }
 
-// refused shows the letter again, with why it was not sent.
+// refused shows the letter again, with the reason why it was not sent.
 func (p *ComposePage) refused(err error) error {
 	status, message := page.Told(err)
 	if status == 0 {
@@ -231,7 +230,7 @@ func (p *ComposePage) refused(err error) error {
 	return p.Answer(status, "compose", part, p)
 }
 
-// preview shows how the text of a letter will be read.
+// preview shows the rendered body of a letter.
 func preview(v *page.View) error {
 	if !v.Scripted() {
 		p, _, err := posted(v)

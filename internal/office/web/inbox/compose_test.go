@@ -65,7 +65,7 @@ func TestComposeSends(t *testing.T) {
 	}
 }
 
-// What the room refuses is told beside what was typed, and all of that stays.
+// TestComposeRefused tests that a refusal is shown beside the typed text, which stays.
 func TestComposeRefused(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "builder"})

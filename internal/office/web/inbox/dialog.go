@@ -18,20 +18,20 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// dialogCard is a dialog of an agent's client, in the list or in full. Its view is of the room in which the agent is.
+// dialogCard is a dialog of an agent's client, in the list or in full. Its view is that of the agent's room.
 type dialogCard struct {
 	*page.View
 	mail.Card
 	Href      string
-	Open      bool     // it is what the page shows in full
-	Elsewhere bool     // the list is of several rooms
-	Whole     bool     // all of what is asked goes with it; not: the page has it
-	Mark      string   // of what is asked, as the page has it
-	Else      bool     // the page has shown something else under the same id
-	After     mail.Seq // the room's journal when the person first saw it: how it ends comes behind that
+	Open      bool     // the page shows it in full
+	Elsewhere bool     // the list covers several rooms
+	Whole     bool     // the response includes the whole question; false: the page has it
+	Mark      string   // the version of the question, from markOf
+	Else      bool     // the page showed another question under the same id
+	After     mail.Seq // the room's sequence number when the person first saw it; its end comes after that
 }
 
-// cards makes rows of the dialogs that the list is about. They are no mail: nothing is done with them but answered.
+// cards makes rows of the dialogs in this list. They are not mail: the person can only answer them.
 func (p *inboxPage) cards() {
 	if p.Shelf != "" && p.Shelf != "unread" {
 		return
@@ -48,7 +48,7 @@ func (p *inboxPage) cards() {
 	p.Total += len(p.Asked)
 }
 
-// cardOf returns a dialog with all that it asks or, if it is not open any more, what became of it.
+// cardOf returns an open dialog in full, or how it ended.
 func cardOf(v *page.View, id mail.ID) (*dialogCard, *dialogEnd, error) {
 	list, err := v.Site.Office.Dialogs(v.Ctx(), mail.DialogQuery{ID: id})
 	i := slices.IndexFunc(list.Cards, func(c mail.Card) bool { return c.ID == id })
@@ -67,25 +67,24 @@ func cardOf(v *page.View, id mail.ID) (*dialogCard, *dialogEnd, error) {
 	return c, nil, err
 }
 
-// markOf tells what a dialog asks from whatever else it may ask: by its sum, and by what there is to be shown, which
-// may come later than the sum.
+// markOf identifies the question of a dialog by its sum and by the text to show, which may arrive after the sum.
 func markOf(c *mail.Card) string {
 	ask := c.Ask
-	ask.Offers = nil // they are always as they are now
+	ask.Offers = nil // always sent in full
 	text, _ := json.Marshal([]any{c.Tool, ask})
 	hash := sha256.Sum256(text)
 	return c.Sum + "-" + hex.EncodeToString(hash[:8])
 }
 
-// changed compares the dialog with what the page has of it. The answers that go to the page are to what it shows:
-// what is asked goes along unless it has just that.
+// changed compares the dialog with the version on the page. Answers must be to the question shown, so the response
+// includes the question unless the page has the same one.
 func (c *dialogCard) changed(shown string, before bool) {
 	c.Whole = shown != c.Mark
 	sum, _, _ := strings.Cut(shown, "-")
 	c.Else = before || shown != "" && sum != c.Sum
 }
 
-// seen is where a room's journal was when the person first saw a dialog: the address says so, once it is known.
+// seen returns the room's sequence number when the person first saw a dialog, which the query carries afterwards.
 func seen(v *page.View) (mail.Seq, error) {
 	st, err := v.Svc.Status(v.Ctx())
 	if n, bad := strconv.ParseUint(v.R.URL.Query().Get("after"), 10, 63); bad == nil && mail.Seq(n) <= st.Seq {
@@ -94,7 +93,7 @@ func seen(v *page.View) (mail.Seq, error) {
 	return st.Seq, err
 }
 
-// showDialog is the dialog as it is now. It is how an open one is kept true.
+// showDialog renders the current dialog, to refresh an open one.
 func showDialog(v *page.View) error {
 	id := mail.ID(v.R.URL.Query().Get("d"))
 	if !v.Scripted() {
@@ -113,7 +112,7 @@ func showDialog(v *page.View) error {
 	return v.Part("inbox", "dialog", c)
 }
 
-// Title says what is asked.
+// Title says what the dialog asks.
 func (c dialogCard) Title() string {
 	if n := len(c.Questions); n > 1 {
 		return string(c.Agent) + " has " + wording.Plural(n, "question") + " for you"
@@ -121,7 +120,7 @@ func (c dialogCard) Title() string {
 	return triage.DialogTitle(&c.Card)
 }
 
-// Line is that in a line.
+// Line is the title on one line.
 func (c dialogCard) Line() string {
 	if len(c.Questions) > 1 {
 		return c.Title()
@@ -129,19 +128,19 @@ func (c dialogCard) Line() string {
 	return words.DialogTitle(&c.Card)
 }
 
-// Gist is what is asked in a line.
+// Gist is the question on one line.
 func (c dialogCard) Gist() string { return words.DialogGist(&c.Card) }
 
-// Verbatim reports whether the gist is a text that a machine reads.
+// Verbatim reports whether the gist is code or data, not prose.
 func (c dialogCard) Verbatim() bool { return c.Kind == mail.AsksPermission && c.Card.Form != "" }
 
-// At is since when it is open, in milliseconds.
+// At is when it was opened, in milliseconds.
 func (c dialogCard) At() int64 { return int64(c.Since) }
 
-// Sender is how the agent signs.
+// Sender is the agent's address.
 func (c dialogCard) Sender() mail.Address { return mail.AgentAddress(c.Agent) }
 
-// Lasts says for how long it has been open.
+// Lasts says how long it has been open.
 func (c dialogCard) Lasts() string {
 	long := c.Now.Sub(c.Since.Std())
 	if long < time.Minute {
@@ -150,7 +149,7 @@ func (c dialogCard) Lasts() string {
 	return words.Lasting(long.Truncate(time.Minute))
 }
 
-// Project is the last part of the directory in which the client works.
+// Project is the last element of the client's working directory.
 func (c dialogCard) Project() string {
 	if c.Dir == "" {
 		return ""
@@ -161,19 +160,19 @@ func (c dialogCard) Project() string {
 	return ""
 }
 
-// Extent says how much the text is, and how much of it nobody would see.
+// Extent describes the length of the text, and how much of it is invisible.
 func (c dialogCard) Extent() string { return triage.Extent(c.Text) }
 
-// PlanExtent is that of the plan.
+// PlanExtent describes the plan in the same way.
 func (c dialogCard) PlanExtent() string { return triage.Extent(c.Plan) }
 
-// PlanText is the plan, in which what nobody would see is written out.
+// PlanText is the plan with invisible characters written out.
 func (c dialogCard) PlanText() string {
 	text, _ := triage.Exposed(c.Plan)
 	return text
 }
 
-// Choices are the answers that one press gives, in the order of their keys.
+// Choices are the one-press answers, in the order of their keys.
 func (c dialogCard) Choices() []dialogChoice {
 	if !c.Here {
 		return nil
@@ -198,20 +197,20 @@ func (c dialogCard) Asks() []dialogQuestion {
 	return list
 }
 
-// Formed reports whether an answer takes more than one press: there are several questions, or one of which several
-// options or words are an answer.
+// Formed reports whether answering takes a form: there are several questions, or one that takes several options or
+// words.
 func (c dialogCard) Formed() bool {
 	asks, form := triage.DialogAsks(&c.Card)
 	return c.Here && asks && (form || c.Questions[0].Free)
 }
 
-// FormOfWords reports whether that form is only for words: the options are pressed.
+// FormOfWords reports whether the form takes only words, and options are pressed.
 func (c dialogCard) FormOfWords() bool {
 	asks, form := triage.DialogAsks(&c.Card)
 	return asks && !form
 }
 
-// Thing is what an answer is about.
+// Thing names the subject of an answer.
 func (c dialogCard) Thing() string {
 	switch {
 	case c.Kind == mail.AsksPlan:
@@ -224,7 +223,7 @@ func (c dialogCard) Thing() string {
 	return "use"
 }
 
-// Self is where the dialog is to be had again by a page that shows it.
+// Self is the address that refreshes the dialog.
 func (c dialogCard) Self() string {
 	was := ""
 	if c.Else {
@@ -233,7 +232,8 @@ func (c dialogCard) Self() string {
 	return c.Base + page.Address(c.at("/dialog"), "shown", c.Mark, "else", was)
 }
 
-// Key is the key that presses the n-th answer. There is none where it would answer what came under the finger.
+// Key is the key that presses the n-th answer; none if the question changed on the page, as the person may mean the
+// old one.
 func (c dialogCard) Key(n int) string {
 	if c.Else {
 		return ""
@@ -241,25 +241,25 @@ func (c dialogCard) Key(n int) string {
 	return words.DigitKey(n)
 }
 
-// Back is where a browser without script goes on.
+// Back is where a browser without script continues.
 func (c dialogCard) Back() string { return c.at("/") }
 
 func (c dialogCard) at(path string) string {
 	return page.Address(path, "d", string(c.ID), "after", strconv.FormatUint(uint64(c.After), 10))
 }
 
-// Unsure reports whether it may be answered from here soon, or not any more, without that an event tells of it.
+// Unsure reports whether answering from here may become possible, or end, without an event to say so.
 func (c dialogCard) Unsure() bool { return len(c.Offers) > 0 && !c.Here }
 
-// dialogChoice is an answer that one press gives.
+// dialogChoice is a one-press answer.
 type dialogChoice struct {
 	dialogCard
 	triage.DialogChoice
 	N      int
-	Option string // the number of the option of the one question; "": it is none
+	Option string // the option's number in the only question; "": not an option
 }
 
-// Button is what presses an answer with words.
+// Button labels the button that sends an answer with words.
 func (d dialogChoice) Button() string {
 	switch d.Kind {
 	case mail.AsksPlan:
@@ -277,23 +277,23 @@ type dialogQuestion struct {
 	N int
 }
 
-// dialogEnd is what became of a dialog.
+// dialogEnd is how a dialog ended.
 type dialogEnd struct {
 	*page.View
 	ID   mail.ID
-	Mark string             // of what the page has
-	How  *mail.DialogChange // nil: that is not known any more
-	Next *mail.Card         // the one that has waited longest now
+	Mark string             // of the version on the page
+	How  *mail.DialogChange // nil: no longer known
+	Next *mail.Card         // the dialog that has waited longest
 }
 
-// mostEnds is how many events are looked through for the end of a dialog, and endTime how long: the page is not told
-// again, so a machine that is busy has time.
+// mostEnds limits the events searched for the end of a dialog, and endTime the time. The page does not ask again, so
+// a busy machine gets plenty.
 const (
 	mostEnds = 20_000
 	endTime  = 5 * time.Second
 )
 
-// endOf finds how a dialog ended that is not open, behind the place in the journal that the address names.
+// endOf finds how a dialog ended, after the sequence number in the query.
 func endOf(v *page.View, id mail.ID) (*dialogEnd, error) {
 	e := &dialogEnd{View: v, ID: id}
 	if list := v.Cards(); len(list) > 0 {
@@ -321,7 +321,7 @@ func ended(v *page.View, id mail.ID, after, last mail.Seq) (*mail.DialogChange, 
 	for at := after; at < last; {
 		events, err := w.Next(ctx)
 		if err != nil {
-			return nil, v.Ctx().Err() // compaction has taken the rest
+			return nil, v.Ctx().Err() // compaction removed the rest
 		}
 		for i := range events {
 			if d := events[i].Dialog; d != nil && d.ID == id && d.Outcome != "" {
@@ -333,7 +333,7 @@ func ended(v *page.View, id mail.ID, after, last mail.Seq) (*mail.DialogChange, 
 	return nil, nil
 }
 
-// Heading says how it ended, and by whom.
+// Heading says how it ended, and where.
 func (e *dialogEnd) Heading() string {
 	if e.How == nil {
 		return "This dialog is not open any more"
@@ -355,7 +355,7 @@ var whence = map[string]string{
 	string(mail.ByTerminal): " in a terminal",
 }
 
-// About says more.
+// About gives details.
 func (e *dialogEnd) About() string {
 	switch {
 	case e.How == nil:

@@ -8,11 +8,11 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// maxQuestions bounds the questions of a form.
+// maxQuestions limits the questions of a form.
 const maxQuestions = 64
 
-// answerDialog gives the person's answer to the client that asks. It leaves at once and counts once: there is nothing
-// to take back. With an error nothing is lost: the page keeps what was typed.
+// answerDialog sends the person's answer to the client immediately; it cannot be undone. After an error the page
+// still has the typed text.
 func answerDialog(v *page.View) error {
 	form := v.R.PostForm
 	a := mail.DialogAnswer{Dialog: mail.ID(form.Get("dialog")), Sum: form.Get("sum"),
@@ -41,13 +41,12 @@ func answerDialog(v *page.View) error {
 var saidText = map[mail.Verdict]string{mail.SayAllow: "Allowed", mail.SayDeny: "Denied",
 	mail.SayAnswer: "Answered"}
 
-// typedWords is what was typed. Browsers end lines in the way of the network.
+// typedWords trims typed text and turns the CRLF of browsers into LF.
 func typedWords(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// questionAnswers reads what a form answers. Options come as their numbers, since a browser would change line ends in
-// labels.
+// questionAnswers parses a form's answers. Options are numbers, since browsers change line ends in labels.
 func questionAnswers(v *page.View, id mail.ID) ([]mail.QuestionAnswer, error) {
 	c, _, err := cardOf(v, id)
 	switch {

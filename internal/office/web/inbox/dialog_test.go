@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// sum is that of the dialogs of tests.
+// sum is the sum of the tests' dialogs.
 var sum = strings.Repeat("5a", 32)
 
-// permission is a dialog about a command, which is answered from here.
+// permission is a dialog about a command, answerable from here.
 func permission(command string) mail.Card {
 	c := mail.Card{Room: "shop", Agent: "release", Client: "claude", Here: true, Beside: true,
 		Dialog: mail.Dialog{ID: "d-push", Kind: mail.AsksPermission, Tool: "Bash", Sum: sum, Since: 1_700_000_000_000}}
@@ -26,7 +26,7 @@ func permission(command string) mail.Card {
 	return c
 }
 
-// TestDialogCard: what an agent's client asks stands above the mail that needs the user, counts, and is whole.
+// TestDialogCard tests that a client's dialog is above the mail that needs the user, is counted, and is complete.
 func TestDialogCard(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "release"})
@@ -70,7 +70,8 @@ func TestDialogCard(t *testing.T) {
 	}
 }
 
-// TestDialogAnswers: an answer is bound to what the page showed, leaves once, and an error says that nothing was done.
+// TestDialogAnswers tests that an answer applies only to the question shown, is sent once, and that an error says
+// that nothing was done.
 func TestDialogAnswers(t *testing.T) {
 	b := newFixture(t)
 	b.Office.Ask(permission("ls"))
@@ -106,7 +107,7 @@ func TestDialogAnswers(t *testing.T) {
 	b.Get("/@shop/dialog?d=d-push&after=0", sitetest.AsScript("article#letter")).Want(t, 200, "not open any more")
 }
 
-// TestDialogIsOver: what was open says what became of it, and what nobody remembers is only over.
+// TestDialogIsOver tests that a closed dialog says how it ended, if that is still known.
 func TestDialogIsOver(t *testing.T) {
 	b := newFixture(t)
 	for _, c := range []struct {
@@ -132,8 +133,8 @@ func TestDialogIsOver(t *testing.T) {
 	}
 }
 
-// TestDialogAsksElse: a page gets the answers to what it shows, and all that is asked anew when that is something
-// else. Digits do not answer it any more: it has come under the finger.
+// TestDialogAsksElse tests that a page gets the new question, and answers to it, when a dialog's question changes.
+// Digits then do not answer it, since the person may mean the old one.
 func TestDialogAsksElse(t *testing.T) {
 	b := newFixture(t)
 	b.Office.Ask(permission("ls"))
@@ -162,8 +163,7 @@ func TestDialogAsksElse(t *testing.T) {
 	b.Get(self(changed.Body), sitetest.AsScript("article#letter")).Want(t, 200, "not open any more", id(changed.Body))
 }
 
-// TestDialogComesLater: what is asked goes to a page that was opened before anybody here had it, though its sum was
-// known.
+// TestDialogComesLater tests that a question arrives on a page opened earlier, when only its sum was known.
 func TestDialogComesLater(t *testing.T) {
 	b := newFixture(t)
 	c := questions("Which port?")
@@ -178,7 +178,7 @@ func TestDialogComesLater(t *testing.T) {
 		Want(t, 200, "as it is</code></pre>", "Which port?", `value="`+sum).Without(t, "something else")
 }
 
-// TestDialogLongRefreshed: a text that a list has not whole can be allowed after a refresh as it could be before.
+// TestDialogLongRefreshed tests that a long text can still be allowed after a refresh.
 func TestDialogLongRefreshed(t *testing.T) {
 	b := newFixture(t)
 	c := permission(strings.Repeat("echo and so on\n", 1000))
@@ -189,7 +189,7 @@ func TestDialogLongRefreshed(t *testing.T) {
 	b.Get(self, sitetest.AsScript("article#letter")).Want(t, 200, "Allow once").Without(t, "Not all of what is asked")
 }
 
-// TestDialogHostile: all that a model wrote is text, and what nobody would see of it is written out.
+// TestDialogHostile tests that a model's texts appear as text, with invisible characters written out.
 func TestDialogHostile(t *testing.T) {
 	b := newFixture(t)
 	c := permission("ls " + sitetest.Hostile + " \x1b[8mrm -rf /\u202e\u200b\r\n⟨U+0007⟩")
@@ -214,7 +214,7 @@ func TestDialogHostile(t *testing.T) {
 	b.Get("/@shop/?d=d-plan").Want(t, 200, "⟨U+202E⟩", ">Do it</h1>")
 }
 
-// TestDialogLarge: the longest text that is held is shown whole, in little time.
+// TestDialogLarge tests that the longest text accepted is shown in full without delay.
 func TestDialogLarge(t *testing.T) {
 	b := newFixture(t)
 	text := strings.Repeat("echo <b>\x00", mail.MaxAsk/9)
@@ -235,7 +235,8 @@ func TestDialogLarge(t *testing.T) {
 	}
 }
 
-// TestDialogNotHere: what is not whole cannot be allowed, and what the client does not take from here is only shown.
+// TestDialogNotHere tests that a truncated question cannot be allowed, and that a dialog the client does not accept
+// answers to is only shown.
 func TestDialogNotHere(t *testing.T) {
 	b := newFixture(t)
 	cut := permission("ls")
@@ -252,7 +253,7 @@ func TestDialogNotHere(t *testing.T) {
 		"Which port?", "<b dir=\"auto\">8080</b>", "data-again").Without(t, `action="/@shop/dialog"`)
 }
 
-// TestDialogStranger: whoever has not logged in answers nothing, and sees nothing.
+// TestDialogStranger tests that dialogs can be neither seen nor answered without a login.
 func TestDialogStranger(t *testing.T) {
 	b := newFixture(t)
 	b.Office.Ask(permission("ls"))
@@ -267,7 +268,7 @@ func TestDialogStranger(t *testing.T) {
 	}
 }
 
-// questions is a dialog with two questions, of which the second takes several options.
+// questions is a dialog with two questions; the second takes several options.
 func questions(text string) mail.Card {
 	c := permission("")
 	c.ID, c.Kind, c.Form, c.Tool = "d-ask", mail.AsksQuestion, "", "AskUserQuestion"
@@ -279,7 +280,8 @@ func questions(text string) mail.Card {
 	return c
 }
 
-// TestDialogQuestions: several questions have a form, one is pressed; labels reach the client byte for byte.
+// TestDialogQuestions tests that several questions have a form, that a single one has buttons, and that labels reach
+// the client byte for byte.
 func TestDialogQuestions(t *testing.T) {
 	b := newFixture(t)
 	b.Office.Ask(questions("Which port?"))
@@ -312,7 +314,7 @@ func TestDialogQuestions(t *testing.T) {
 	}
 }
 
-// TestDialogElsewhere: a dialog of another room is in the inbox over all rooms, and answered in its own.
+// TestDialogElsewhere tests that a dialog of another room is in the inbox over all rooms, and is answered in its own.
 func TestDialogElsewhere(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("lab")
@@ -327,7 +329,7 @@ func TestDialogElsewhere(t *testing.T) {
 	b.Get("/@shop/?d=d-push").Want(t, 200, `action="/@lab/dialog"`, `hx-get="/@lab/dialog?d=d-push`)
 }
 
-// TestAway: the person says for how long agents are to ask here, and that they are back.
+// TestAway tests that the person can say how long agents should ask here, and that they are back.
 func TestAway(t *testing.T) {
 	b := newFixture(t)
 	b.Get("/").Want(t, 200, "I am away from the terminals: ask me here", `name="for" value="1h"`)

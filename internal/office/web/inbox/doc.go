@@ -1,4 +1,4 @@
-// Package inbox is the inbox, the letter that is open in it, and what a person does with mail: triage, answers,
-// writing. What can be taken back waits in package undo. A place is a file: inbox.go is the list, letter.go a message
-// in full, triage.go and answers.go what the buttons do, compose.go and send.go what is written. Start at Pages.
+// Package inbox is the inbox, the letter open in it, and the person's work with mail: triage, answers, writing.
+// Actions that can be undone wait in package undo. inbox.go is the list, letter.go a message in full, triage.go and
+// answers.go the buttons, compose.go and send.go writing. Start at Pages.
 package inbox

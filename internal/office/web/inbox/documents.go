@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// bytes of a letter's documents that are shown in it; what is over is there to be downloaded
+	// bytes of a letter's documents shown in it; the rest can be downloaded
 	maxInline   = 1 << 20
-	maxColoured = 100 << 10 // bytes of code that a browser colours without the person noticing
+	maxColoured = 100 << 10 // bytes of code that a browser highlights without a noticeable delay
 )
 
-// document is a file that a letter names, as it is now.
+// document is a file named in a letter, in its current state.
 type document struct {
 	*page.View
 	mail.Doc
 	Kind     string // "markdown", "text", "image", "page" or "file"; "" if it cannot be shown
-	Notice   string // why not
+	Notice   string // the reason
 	Text     string
-	Language string // of code
+	Language string // for code
 	Size     int64
-	Href     string // where its bytes are
-	// says which version it is, and stands in the id of its element: the browser leaves what did not change alone
+	Href     string // the address of its bytes
+	// the version, part of its element's id: the browser leaves unchanged documents alone
 	Sum string
 }
 
-// Download is where the document is to be had as a file.
+// Download is the address that downloads the document.
 func (d document) Download() string { return d.Href + "&as=file" }
 
 // Weight is the document's size in words.
@@ -52,8 +52,8 @@ func (d document) Weight() string {
 	return fmt.Sprintf("%.1f MB", float64(d.Size)/1e6)
 }
 
-// documentsOf reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
-// says why.
+// documentsOf reads a message's documents from its sender's workspace. It returns no error: each document that cannot
+// be shown says why.
 func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
 	out := make([]document, 0, len(m.Docs))
 	shown := 0
@@ -74,12 +74,12 @@ func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
 	return out
 }
 
-// read fills in what is at the document's path, and returns how much that was.
+// read loads the file at the document's path, and returns the number of bytes shown.
 func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
 	file, err := d.Site.Documents.Read(d.Ctx(), d.Room, m, n, ws)
 	d.Size = file.Size
 	if err != nil {
-		if d.Notice = unshown(err, d.Path); file.Size > 0 { // it is there
+		if d.Notice = unshown(err, d.Path); file.Size > 0 { // it exists
 			d.Kind = "file"
 		}
 		return 0
@@ -97,14 +97,14 @@ func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
 	return len(file.Text)
 }
 
-// sum fingerprints what the page shows of the document.
+// sum fingerprints the shown content.
 func (d *document) sum() {
 	h := fnv.New64a()
 	_, _ = fmt.Fprint(h, d.Kind, d.Notice, d.Size, d.Text)
 	d.Sum = strconv.FormatUint(h.Sum64(), 36)
 }
 
-// unshown says in a person's words why a document is not shown.
+// unshown explains to a person why a document is not shown.
 func unshown(err error, name string) string {
 	why, ok := errors.AsType[*openalice.DocumentError](err)
 	if !ok {
@@ -126,7 +126,7 @@ func unshown(err error, name string) string {
 	return "It could not be read: the post office is not allowed to, or the disk failed."
 }
 
-// lastHeard says why another machine does not show its documents.
+// lastHeard explains why another machine's documents are not shown.
 func lastHeard(at mail.Time) string {
 	switch t := at.Std().Local(); {
 	case at == 0:
@@ -138,8 +138,8 @@ func lastHeard(at mail.Time) string {
 	}
 }
 
-// kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and
-// nothing else are.
+// kindOf returns how to show a file. Images are recognised by their content, and only in formats that cannot contain
+// anything else.
 func kindOf(name string, file *openalice.Document) string {
 	if file.Large() {
 		return "file"
@@ -159,7 +159,7 @@ func kindOf(name string, file *openalice.Document) string {
 	return "text"
 }
 
-// imageType returns the media type of an image that a browser may show, or "".
+// imageType returns the media type of an image that is safe to show, or "".
 func imageType(text []byte) string {
 	kind := http.DetectContentType(text)
 	if slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
@@ -168,7 +168,7 @@ func imageType(text []byte) string {
 	return ""
 }
 
-// languages are the names under which the highlighter knows files, where that is not how they end.
+// languages maps file extensions to the highlighter's names where they differ.
 var languages = map[string]string{
 	"h": "c", "hpp": "cpp", "cc": "cpp", "js": "javascript", "mjs": "javascript", "ts": "typescript",
 	"tsx": "typescript", "jsx": "javascript", "py": "python",
@@ -176,7 +176,7 @@ var languages = map[string]string{
 	"patch": "diff", "toml": "ini", "txt": "", "log": "", "csv": "",
 }
 
-// language returns what the highlighter is told of a file, or "" to leave it as it is.
+// language returns the highlighter's language for a file, or "" for none.
 func language(name string) string {
 	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 	if known, ok := languages[ext]; ok {
@@ -190,7 +190,7 @@ func language(name string) string {
 	return ext
 }
 
-// workspaceOf returns the directory in which the sender of a message works, or nil.
+// workspaceOf returns the workspace of a message's sender, or nil.
 func workspaceOf(v *page.View, from mail.Address) (*mail.Workspace, error) {
 	list, err := v.Svc.Workspaces(v.Ctx())
 	if err != nil {
@@ -202,14 +202,14 @@ func workspaceOf(v *page.View, from mail.Address) (*mail.Workspace, error) {
 	return nil, nil
 }
 
-// What a browser may do with a document: nothing at all; with a page of HTML, lay it out.
+// The content security policies of documents: nothing is allowed, or only the layout of an HTML page.
 const (
 	inert   = "sandbox; default-src 'none'"
 	laidOut = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 )
 
-// serveDocument answers with the bytes of a document of a message. Only pictures and sandboxed pages are for the
-// browser to show; the rest is to be kept as a file.
+// serveDocument serves a document's bytes. The browser shows only pictures and sandboxed pages, and downloads the
+// rest.
 func serveDocument(v *page.View) error {
 	q := v.R.URL.Query()
 	it, err := v.Svc.Message(v.Ctx(), mail.ID(q.Get("m")))
@@ -254,7 +254,7 @@ func writeDocument(v *page.View, name string, file *openalice.Document, keep boo
 	file.Serve(v.W, v.R)
 }
 
-// disposition has the browser keep a file under a name, or under one of its own if that cannot be said.
+// disposition makes the browser download a file, under its name if a header can carry that.
 func disposition(name string) string {
 	if d := mime.FormatMediaType("attachment", map[string]string{"filename": name}); d != "" {
 		return d

@@ -1,6 +1,6 @@
 package inbox
 
-// What tests look at.
+// Exported for tests.
 const (
 	MaxInline = maxInline
 	Inert     = inert

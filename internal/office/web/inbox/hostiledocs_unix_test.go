@@ -16,9 +16,8 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// TestHostileDocumentPaths has an agent name documents by every kind of path that could lead out of its workspace,
-// keep the page waiting or write into its head, and put other things in the place of the workspace itself. None of
-// them is read or waited for.
+// TestHostileDocumentPaths names documents with every kind of path that could leave the workspace, block the page or
+// inject headers, and replaces the workspace itself. None of them may be read or waited for.
 func TestHostileDocumentPaths(t *testing.T) {
 	odd := "q\"; x=\r\nSet-Cookie: a=b\u202e.txt"
 	long := strings.Repeat("x", 255)

@@ -12,49 +12,49 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// inboxPage is the inbox: what needs the user, and what else agents sent.
+// inboxPage is the inbox: conversations that need the user, and updates.
 type inboxPage struct {
 	*page.View
 	known     *workspaces
-	Shelf     string       // which part of the mailbox: "", "unread", "snoozed" or "archived"
-	All       bool         // of all rooms
-	Workspace mail.Name    // of this one only; "": whoever wrote
-	Unfolded  bool         // status reports have rows of their own
-	Focus     bool         // what needs the user is shown one by one, at full width
-	Scopes    []scope      // what else there is to choose from; none if there is one room and no workspaces
+	Shelf     string       // the part of the mailbox: "", "updates", "unread", "snoozed" or "archived"
+	All       bool         // covers all rooms
+	Workspace mail.Name    // mail of this workspace only; "": of every sender
+	Unfolded  bool         // status reports have their own rows
+	Focus     bool         // items that need the user are shown one by one, at full width
+	Scopes    []scope      // other scopes to choose; none with one room and no workspaces
 	Waiting   int          // how many conversations need the user
-	Asked     []dialogCard // what agents' clients ask, above the mail that needs the user
+	Asked     []dialogCard // dialogs of agents' clients, above the mail that needs the user
 	NeedsYou  []deskRow
-	Kept      []deskRow             // questions that were archived and are open
+	Kept      []deskRow             // archived questions that are still open
 	Groups    []page.Group[deskRow] // the updates
-	Reports   []deskRow             // those that are folded, if Unfolded
+	Reports   []deskRow             // folded status reports, if Unfolded
 	Away      []mail.RoomName
-	Trouble   string // how old this is, while what keeps rooms cannot be reached
-	Degraded  string // what is not as it should be with it
+	Trouble   string // the age of this data, while the rooms' store cannot be reached
+	Degraded  string // the store's degraded state
 	Total     int    // rows
-	Last      string // the place of the last of the updates
-	More      string // where the list goes on
+	Last      string // the position of the last update
+	More      string // the address of the next page
 	Open      *letter
-	Dialog    *dialogCard // or, in its place, a dialog
-	Over      *dialogEnd  // or what became of one
+	Dialog    *dialogCard // shown instead of Open
+	Over      *dialogEnd  // how a shown dialog ended
 	Working   int         // agents
 	Asking    int
 	Idle      int
 	Steps     *steps // for a person whose agents have not come yet
 }
 
-// deskRow is a conversation in the inbox. Its view is of the room in which it is.
+// deskRow is a conversation in the inbox. Its view is that of its room.
 type deskRow struct {
 	*page.View
 	mail.Conversation
 	Href      string
-	Open      bool   // it is what the page shows in full
-	Elsewhere bool   // the list is of several rooms
-	All       string // of a row for several conversations, how forms name them
-	Unfolded  bool   // they stand below it
+	Open      bool   // the page shows it in full
+	Elsewhere bool   // the list covers several rooms
+	All       string // names the row's conversations in forms, if it folds several
+	Unfolded  bool   // they are listed below it
 }
 
-// shelves are the parts of the mailbox that the page can show.
+// shelves are the parts of the mailbox.
 var shelves = []string{"", "updates", "unread", "snoozed", "archived"}
 
 // Shelves lists them for the page's tabs.
@@ -101,7 +101,7 @@ func (w *workspaces) inbox(v *page.View) error {
 	return v.Render("inbox", p, "rows", "detail", "more", "list")
 }
 
-// opens has the page show a message in full, or a dialog, or what became of one.
+// opens shows a message, a dialog, or how a dialog ended.
 func (p *inboxPage) opens(message, dialog mail.ID) (err error) {
 	switch {
 	case dialog != "":
@@ -122,7 +122,7 @@ func (p *inboxPage) opens(message, dialog mail.ID) (err error) {
 	return nil
 }
 
-// focus opens the first of what needs the user, unless something is open. If nothing does, there is the list.
+// focus opens the first item that needs the user, unless one is open. If none needs the user, it shows the list.
 func (p *inboxPage) focus() error {
 	opened := p.Dialog != nil || p.Over != nil || p.Open != nil
 	switch {
@@ -147,7 +147,7 @@ func (p *inboxPage) focus() error {
 	return nil
 }
 
-// letterAnywhere is a message of this room or, if the address names no room, of one that is open.
+// letterAnywhere returns a message of this room or, if the address names no room, of any open room.
 func letterAnywhere(v *page.View, id mail.ID) (*letter, error) {
 	l, err := letterOf(v, id)
 	for i := 0; v.Everywhere && mail.CodeOf(err) == mail.NotFound && i < len(v.Rooms); i++ {
@@ -164,11 +164,11 @@ func letterAnywhere(v *page.View, id mail.ID) (*letter, error) {
 	return l, err
 }
 
-// underFocus is how many updates the list of Focus has, which nobody sees before they leave it. Others come then.
+// underFocus limits the updates listed under Focus, where they are hidden. Leaving Focus loads the rest.
 const underFocus = 4
 
-// list fills the list from behind the place that the address names, or down to a place if it names one: what is shown
-// already is kept.
+// list fills the list with conversations from after the position in the query or, to refresh rows already shown, down
+// to a position.
 func (p *inboxPage) list(q url.Values) error {
 	down, err := mail.ParseDeskSpot(q.Get("down"))
 	if err != nil {
@@ -213,7 +213,7 @@ func (p *inboxPage) list(q url.Values) error {
 	return nil
 }
 
-// query is what the list asks of the desk.
+// query is the desk query of the list.
 func (p *inboxPage) query() mail.DeskQuery {
 	q := mail.DeskQuery{Unread: p.Shelf == "unread"}
 	if !p.All {
@@ -231,8 +231,8 @@ func (p *inboxPage) query() mail.DeskQuery {
 	return q
 }
 
-// needs makes rows of what needs the user. What is being answered does not any more; questions that were archived
-// stay in sight, at the end.
+// needs makes rows of the conversations that need the user. It skips those being answered, and puts archived
+// questions last.
 func (p *inboxPage) needs(list []mail.Conversation) {
 	for i := range list {
 		r, ok := p.row(&list[i])
@@ -263,7 +263,7 @@ func (p *inboxPage) updates(list []mail.Conversation) {
 	}
 }
 
-// reports makes rows of the status reports that are folded otherwise.
+// reports makes rows of the folded status reports.
 func (p *inboxPage) reports(ask mail.DeskQuery) error {
 	ask.Status, ask.Part = true, mail.Updates
 	desk, err := p.Site.Office.Desk(p.Ctx(), ask)
@@ -278,7 +278,7 @@ func (p *inboxPage) reports(ask mail.DeskQuery) error {
 	return nil
 }
 
-// row makes a row of a conversation, unless what it shows is about to go.
+// row makes the row of a conversation, unless its message is being deleted or answered.
 func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 	in := p.In(c.Room, nil)
 	r := deskRow{View: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
@@ -295,12 +295,12 @@ func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 	return r, !in.Hides(c.ID)
 }
 
-// Heading is the subject, or what serves as one.
+// Heading is the subject, or its substitute.
 func (r deskRow) Heading() string {
 	return cmp.Or(label(&r.Message), r.Subject, r.Conversation.Preview, words.Subject(&r.Message))
 }
 
-// label is the label of the workspace from which an entry was pushed, which heads it, unless it asks something.
+// label is the sending workspace's label, which heads an entry that asks nothing.
 func label(m *mail.Message) string {
 	if m.Type.Asks() {
 		return ""
@@ -309,7 +309,7 @@ func label(m *mail.Message) string {
 	return label
 }
 
-// Below is what stands beside the heading: how the text begins, or the first document if nothing was written.
+// Below is the text beside the heading: the beginning of the body, or the first document if the body is empty.
 func (r deskRow) Below() string {
 	if r.Heading() == r.Conversation.Preview {
 		return ""
@@ -317,7 +317,7 @@ func (r deskRow) Below() string {
 	return r.Conversation.Preview
 }
 
-// Options are the answers that can be pressed, if it is a question that offers any.
+// Options are the answers that a question offers to press.
 func (r deskRow) Options() []mail.Option {
 	if !r.Item.Open || r.Folded > 0 {
 		return nil
@@ -326,7 +326,7 @@ func (r deskRow) Options() []mail.Option {
 	return list[:min(len(list), 9)]
 }
 
-// Lines names its messages, as forms do: see messageLines.
+// Lines names its messages as forms do: see messageLines.
 func (r deskRow) Lines() string {
 	if r.All != "" {
 		return r.All
@@ -341,13 +341,13 @@ func (r deskRow) Lines() string {
 	return strings.Join(lines, "\n")
 }
 
-// Due says when a message that was put off comes back.
+// Due says when a snoozed message comes back.
 func (r deskRow) Due() string { return words.Moment(r.Now, r.Snoozed) }
 
-// Several reports whether the row stands for more messages than one.
+// Several reports whether the row has several messages.
 func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }
 
-// href returns the address of this part of the inbox with more in its query: keys and values.
+// href is the address of this part of the inbox with more keys and values in its query.
 func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...) }
 
 // path is href without the room.
@@ -367,13 +367,13 @@ func (p *inboxPage) path(more ...string) string {
 		string(p.Workspace))
 }
 
-// Empty reports whether there is nothing to list, and not only nothing more.
+// Empty reports whether the whole list is empty, not only its next page.
 func (p *inboxPage) Empty() bool {
 	q := p.R.URL.Query()
 	return p.Total == 0 && q.Get("after") == "" && q.Get("down") == ""
 }
 
-// Updates reports whether there are any in the list.
+// Updates reports whether the list has updates.
 func (p *inboxPage) Updates() bool { return p.Total > len(p.Asked)+len(p.NeedsYou)+len(p.Kept) }
 
 // At is when it was sent, in milliseconds.
@@ -382,28 +382,28 @@ func (r deskRow) At() int64 { return int64(r.Sent) }
 // Here is the address of the list.
 func (p *inboxPage) Here() string { return p.href() }
 
-// Live is the address of what the page shows first of the list, for its refreshing.
+// Live is the address of the first rows, used to refresh them.
 func (p *inboxPage) Live() string { return p.Again(p.href(), p.More, p.Last) }
 
-// ListHref is the address of the list beside what is shown alone.
+// ListHref is the address of the list, for leaving Focus.
 func (p *inboxPage) ListHref() string {
 	other := *p
 	other.Focus = false
 	return other.href()
 }
 
-// FocusHref is where what needs the user is shown one by one.
+// FocusHref is the address that shows the items that need the user one by one.
 func (p *inboxPage) FocusHref() string {
 	other := inboxPage{View: p.View, All: p.All, Focus: true}
 	return other.href()
 }
 
-// Stands is the class of the letters of whoever wrote.
+// Stands is the CSS class of the sender's letters.
 func (r deskRow) Stands() string {
 	return r.View.Stands(r.Conversation.Room, r.From, r.Item.Open)
 }
 
-// WaitBehind is how many agents wait for whoever asks.
+// WaitBehind is how many agents wait for the asker.
 func (r deskRow) WaitBehind() int {
 	if !r.Item.Open {
 		return 0
@@ -412,7 +412,7 @@ func (r deskRow) WaitBehind() int {
 	return len(list)
 }
 
-// ShelfName is how a part of the mailbox is called.
+// ShelfName is the label of a part of the mailbox.
 func (p *inboxPage) ShelfName(shelf string) string {
 	switch shelf {
 	case "":
@@ -430,5 +430,5 @@ func (p *inboxPage) ShelfHref(name string) string {
 	return other.href()
 }
 
-// Lines is what the list's own menu is about: our script says of which rows.
+// Lines names the rows of the list's own menu: the script fills them in.
 func (p *inboxPage) Lines() string { return "" }

@@ -31,8 +31,8 @@ func TestInboxRow(t *testing.T) {
 	b.Get("/@shop/").Want(t, 200, "Shall I?").Without(t, "needs an answer")
 }
 
-// TestInboxParts: what needs the user comes first, the urgent and then the oldest, and updates follow, the newest
-// first. A conversation is one row, whose form names all its messages. Status reports are one row, until they are
+// TestInboxParts tests that items that need the user come first, urgent and then oldest, followed by updates, newest
+// first. A conversation is one row whose form names all its messages. Status reports share one row until they are
 // unfolded.
 func TestInboxParts(t *testing.T) {
 	b := newFixture(t)
@@ -56,7 +56,7 @@ func TestInboxParts(t *testing.T) {
 	if got := len(sitetest.RowsOf(open.Body)); got != 6 {
 		t.Errorf("unfolded there are %d rows, want 6", got)
 	}
-	// What is done with the folded row is done with all that it stands for, and with nothing that came later.
+	// An action on the folded row applies to all its messages, and to none that came later.
 	line := sitetest.Link(t, shown.Body, `id="slot-`+string(reports[1])+`"`, "data-messages")
 	if _, err := b.As(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{ID: "later", Type: "status",
 		From: "agent:ann", To: []mail.Address{"user"}, Body: "Later",
@@ -69,7 +69,7 @@ func TestInboxParts(t *testing.T) {
 	if got := b.ids(mail.InArchived); len(got) != 2 || slices.Contains(got, mail.ID("later")) {
 		t.Errorf("archived are %q", got)
 	}
-	// An open question that was archived stays in sight.
+	// An archived question stays visible while it is open.
 	b.Post("/@shop/mark", url.Values{"id": {string(first)}, "mark": {"archived"}, "open": {"archive"}}).Want(t, 303)
 	shown = b.Get("/@shop/").Want(t, 200, "Archived, and still open", "First?")
 	if got := sitetest.RowsOf(shown.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second),
@@ -78,7 +78,8 @@ func TestInboxParts(t *testing.T) {
 	}
 }
 
-// TestInboxRooms: the inbox is over all rooms, and each room is a filter; links to a letter lead where they did.
+// TestInboxRooms tests that the inbox covers all rooms, that each room is a filter, and that old links to letters
+// still work.
 func TestInboxRooms(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("macro")
@@ -106,7 +107,8 @@ func TestInboxRooms(t *testing.T) {
 	b.Get("/@macro/?m="+string(own)).Want(t, 404)
 }
 
-// TestInboxEarlier: a letter has what was said before and after with it, and opening it reads that too.
+// TestInboxEarlier tests that a letter is shown with the messages before and after it, and that opening it marks
+// those read too.
 func TestInboxEarlier(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"})
@@ -146,11 +148,11 @@ func TestInboxPages(t *testing.T) {
 		t.Errorf("the pages of the list have %d rows, want the %d messages, each once, newest first", len(got),
 			len(sent))
 	}
-	// What is live is what the page showed first, and what came since.
+	// A refresh has the rows shown first and new ones.
 	fresh := string(b.Send("ann", mail.Draft{Subject: "Fresh"}))
 	again := b.Part(live, "rows").Want(t, 200, `id="rows"`).Without(t, "<html", `id="more"`)
 	want := append([]string{fresh}, sent[:page.Rows]...)
-	for range 2 { // what was got again is got again as far
+	for range 2 { // refreshing again covers the same rows
 		if !slices.Equal(sitetest.RowsOf(again.Body), want) {
 			t.Errorf("refreshed, the list begins with %d rows, want %d", len(sitetest.RowsOf(again.Body)), len(want))
 		}
@@ -164,10 +166,10 @@ func TestOpenMarksOne(t *testing.T) {
 	one, two := b.Send("ann", mail.Draft{Subject: "One"}), b.Send("ann", mail.Draft{Subject: "Two"})
 	other := b.Send("ann", mail.Draft{To: mail.Recipients{"ben"}, Subject: "Not for the user"})
 	b.Part("/@shop/letter?m="+string(one), "letter").Want(t, 200, "One", "unread")
-	const sign = `id="opened"` // by which our script knows that it is to say that the letter was opened
+	const sign = `id="opened"` // tells the script to report that the letter was opened
 	b.Part("/@shop/?m="+string(one), "detail").Want(t, 200, "<title>• One", `id="letter"`, sign).Without(t, "<html",
 		"Two")
-	// and without script there is a button
+	// without script there is a button
 	b.Get("/@shop/?m="+string(one)).Want(t, 200, sign, "<span>unread</span>", `value="read"`)
 	if b.item(one).Read {
 		t.Fatal("a GET marked the message read")
@@ -204,7 +206,7 @@ func TestInboxNothing(t *testing.T) {
 	for _, path := range []string{"/letter?m=x", "/doc?m=x&n=0"} {
 		empty.Get(path).Want(t, 404)
 	}
-	empty.Office.Open, empty.Office.Names = rooms, names // they are closed with the fixture
+	empty.Office.Open, empty.Office.Names = rooms, names // the fixture closes them
 }
 
 func TestInboxErrors(t *testing.T) {
@@ -252,7 +254,7 @@ func TestInboxInjection(t *testing.T) {
 		sitetest.AsScript("div#toasts")).Harmless(t)
 }
 
-// TestOldInboxSaysSo holds that an inbox which may be old says of when it is.
+// TestOldInboxSaysSo tests that an inbox that may be outdated says of when it is.
 func TestOldInboxSaysSo(t *testing.T) {
 	b := newFixture(t)
 	b.Send("ann", mail.Draft{Subject: "Half of it"})

@@ -11,10 +11,10 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// TestSendLater: a letter is sent at a time, by the clock or in words, in the person's zone, or again and again. What
-// is wrong is told beside what was typed.
+// TestSendLater tests sending a letter at a clock time, at a time in words, in the person's zone, and repeatedly.
+// Errors are shown beside the typed text.
 func TestSendLater(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *fixture) { // the bubble begins at midnight in UTC, on 1 January 2000
+	inBubble(t, func(t *testing.T, b *fixture) { // the bubble begins at midnight UTC on 1 January 2000
 		b.Register(mail.Presence{Name: "ann"})
 		form := func(with url.Values) url.Values {
 			out := url.Values{"to": {"ann"}, "body": {"text"}, "zone": {"Asia/Tokyo"}}
@@ -70,7 +70,7 @@ func at(day, hour, minute int) mail.Time {
 	return mail.TimeOf(time.Date(2000, 1, day, hour, minute, 0, 0, time.UTC))
 }
 
-// TestReplyLater: the form below a letter goes on as a letter whose time is asked, with what was typed.
+// TestReplyLater tests that the form below a letter becomes a letter with a time to send, and keeps the typed text.
 func TestReplyLater(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "builder"})

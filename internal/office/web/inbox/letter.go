@@ -12,28 +12,28 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// letter is a message in full, with all that belongs to it.
+// letter is a message in full, with its context.
 type letter struct {
 	page.Post
-	Sender     *mail.Agent     // as the roster has it now; nil if it is not there
-	Workspace  *mail.Workspace // in which the sender works, if that is known
+	Sender     *mail.Agent     // from the current roster; nil if not on it
+	Workspace  *mail.Workspace // the sender's workspace, if known
 	Docs       []document      // instead of their names in Item
-	Options    []mail.Option   // of a question that offers answers
-	Answers    []page.Post     // the user's, with what became of them
-	Before     []page.Post     // what else was said in the conversation, earlier
-	After      []page.Post     // and later
+	Options    []mail.Option   // the answers that a question offers
+	Answers    []page.Post     // the user's, with their deliveries
+	Before     []page.Post     // earlier messages of the conversation
+	After      []page.Post     // later ones
 	Messages   int             // in the conversation
-	All        string          // what of it the user has beside this message, as forms name it: see messageLines
-	Pending    *undo.Answer    // is on its way
-	TakeBack   string          // the key to take that back; "": it is too late
-	Unsent     *undo.Answer    // could not be sent
-	Recipients []mail.Address  // whom an answer is for; none if nobody can be answered
+	All        string          // the user's messages of the conversation, as forms name them: see messageLines
+	Pending    *undo.Answer    // being sent
+	TakeBack   string          // the key to undo that; "": it is too late
+	Unsent     *undo.Answer    // failed to send
+	Recipients []mail.Address  // recipients of an answer; none if no one can be answered
 }
 
-// nearby is how many messages of a conversation stand with a letter; the whole is a page of its own.
+// nearby is how many earlier and later messages are shown with a letter. The whole conversation has its own page.
 const nearby = 20
 
-// showLetter is the letter as it is now. It is how an open letter is kept true, so it marks nothing.
+// showLetter renders the current letter, to refresh an open one, so it marks nothing.
 func showLetter(v *page.View) error {
 	id := mail.ID(v.R.URL.Query().Get("m"))
 	if !v.Scripted() {
@@ -48,9 +48,8 @@ func showLetter(v *page.View) error {
 	return v.Part("inbox", "letter", l)
 }
 
-// opened marks the letter that the page has opened read, and what else of the conversation stood with it, and answers
-// with the letter as it is then. To open is to read, and nothing else is; and to open is what a person does: whatever
-// looks ahead gets pages, and runs none.
+// opened marks the opened letter read, with the unread messages shown beside it, and renders it again. Only opening a
+// letter reads it, and only a person opens one: a prefetcher loads pages but runs no script.
 func opened(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {
@@ -61,7 +60,7 @@ func opened(v *page.View) error {
 		ids[i] = f.ID
 	}
 	_, err = v.Svc.Mark(v.Ctx(), mail.Marking{IDs: ids, Mark: mail.MarkRead})
-	// retention has taken it to the archive, where nothing is marked
+	// retention moved it to the archive, where nothing can be marked
 	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
@@ -72,7 +71,7 @@ func opened(v *page.View) error {
 	return v.Part("inbox", "letter", l)
 }
 
-// letterOf gathers a message and what belongs to it.
+// letterOf loads a message and its context.
 func letterOf(v *page.View, id mail.ID) (*letter, error) {
 	if v.Hides(id) {
 		return nil, mail.Errorf(mail.NotFound, "this message has just been deleted")
@@ -103,11 +102,11 @@ func letterOf(v *page.View, id mail.ID) (*letter, error) {
 	return l, l.conversation()
 }
 
-// conversation gathers what belongs to the thread: the user's answers, and what else was said before and after.
+// conversation loads the thread: the user's answers, and the messages before and after.
 func (l *letter) conversation() error {
 	l.All = messageLine(l.Room, l.ID)
 	got, err := l.Svc.History(l.Ctx(), mail.HistoryQuery{Thread: l.ID, Deliveries: true, Limit: mail.MaxLimit})
-	if mail.CodeOf(err) == mail.NotFound { // an archived one, whose thread has gone from the room's memory
+	if mail.CodeOf(err) == mail.NotFound { // an archived message whose thread is no longer in memory
 		return nil
 	} else if err != nil {
 		return err
@@ -135,12 +134,12 @@ func (l *letter) conversation() error {
 	return l.followUp()
 }
 
-// sameShelf reports whether it stands in the part of the mailbox in which the letter is.
+// sameShelf reports whether a message is in the letter's part of the mailbox.
 func (l *letter) sameShelf(it *mail.Item) bool {
 	return (it.State == mail.Archived) == l.Archived() && (it.Snoozed != 0) == (l.Snoozed != 0)
 }
 
-// Opens names what is read when the letter is opened: it, and what of the conversation stands with it unread.
+// Opens names the messages read when the letter is opened: itself and the unread ones shown with it.
 func (l *letter) Opens() string {
 	lines := messageLine(l.Room, l.ID)
 	for _, list := range [][]page.Post{l.Before, l.After} {
@@ -153,19 +152,19 @@ func (l *letter) Opens() string {
 	return lines
 }
 
-// lately is how many earlier letters are shown in a line each.
+// lately is how many earlier messages are shown on one line each.
 const lately = 3
 
-// Lately are the last of what was said before.
+// Lately are the latest of the earlier messages.
 func (l *letter) Lately() []page.Post { return l.Before[max(0, len(l.Before)-lately):] }
 
-// Began is when the first of what was said before was sent.
+// Began is when the first earlier message was sent.
 func (l *letter) Began() mail.Time { return l.Before[0].Sent }
 
-// EarlierFresh reports whether something stands before the letter that was not read.
+// EarlierFresh reports whether an earlier message is unread.
 func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, page.Post.Unopened) }
 
-// followUp says what became of the user's answers.
+// followUp adds the deliveries of the user's answers.
 func (l *letter) followUp() error {
 	if len(l.Answers) == 0 {
 		return nil
@@ -181,13 +180,13 @@ func (l *letter) followUp() error {
 	return err
 }
 
-// Heading is the label of the workspace, or what the letter is about.
+// Heading is the workspace's label, or the subject.
 func (l *letter) Heading() string { return cmp.Or(label(&l.Message), l.Post.Heading()) }
 
-// ReplyType is the type of what the person answers.
+// ReplyType is the type of the user's reply.
 func (l *letter) ReplyType() mail.Type { return l.AnswerType(mail.User) }
 
-// ReplyLabel says what writing below the letter is.
+// ReplyLabel labels the box below the letter.
 func (l *letter) ReplyLabel() string {
 	switch {
 	case l.From == mail.ToUser:
@@ -201,11 +200,10 @@ func (l *letter) ReplyLabel() string {
 // Mine reports whether the message is in the user's mailbox, so that the user can mark it.
 func (l *letter) Mine() bool { return l.State != "" || triage.ToUser(&l.Message) }
 
-// Archived reports whether the user has put it away.
+// Archived reports whether the user has archived it.
 func (l *letter) Archived() bool { return l.State == mail.Archived }
 
-// LaterFresh reports whether something stands behind the letter that was to the user: what agents said to each other
-// is folded.
+// LaterFresh reports whether a later message went to the user. Those between agents are folded.
 func (l *letter) LaterFresh() bool {
 	return slices.ContainsFunc(l.After, func(p page.Post) bool { return p.State != "" })
 }
@@ -215,30 +213,30 @@ func (l *letter) Fresh() bool {
 	return !l.Read && l.Mine() || slices.ContainsFunc(slices.Concat(l.Before, l.After), page.Post.Unopened)
 }
 
-// Words are the text of a suggestion, which may stand on the page a second time, as a letter.
+// Words are the text of a suggestion, which may also be on the page as a letter.
 func (l *letter) Words(s mail.Suggestion) template.HTML {
 	return words.Markdown(s.Body, "suggested-"+s.ID)
 }
 
-// InFocus reports whether questions are shown one by one: there is no other button then.
+// InFocus reports whether questions are shown one by one, without other buttons.
 func (l *letter) InFocus() bool { return l.R.URL.Query().Has("focus") }
 
 // Newest reports whether a suggestion is the last.
 func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
 
-// Self is where the letter is to be had again.
+// Self is the address that refreshes the letter.
 func (l *letter) Self() string { return page.Query(l.Base+"/letter", "m", string(l.ID)) }
 
-// Here is where a browser without script comes back to.
+// Here is where a browser without script returns to.
 func (l *letter) Here() string { return page.LetterPath(l.ID) }
 
-// Others are the deliveries to recipients other than the user, in words.
+// Others are the deliveries to other recipients, in words.
 func (l *letter) Others() []words.Note {
 	others := slices.DeleteFunc(slices.Clone(l.Deliveries), func(d mail.Delivery) bool { return d.Agent == mail.User })
 	return words.Notes(l.Now, others)
 }
 
-// Live reports whether the sender's session runs.
+// Live reports whether the sender's session is running.
 func (l *letter) Live() bool { return l.Sender != nil && l.Sender.State.Live() }
 
 // Resume is the command that opens the sender's session, if it has one.

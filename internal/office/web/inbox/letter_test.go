@@ -234,7 +234,7 @@ func TestDocumentsElsewhere(t *testing.T) {
 	b.Get("/@shop/?m="+string(id)).Want(t, 200, "No workspace of ben is known")
 	b.Get("/@shop/doc?m="+string(id)+"&n=0").Want(t, 404)
 
-	// A letter that names more than a page can show says so, and shows the rest.
+	// A letter with more documents than a page can show says so, and shows the first ones.
 	half := strings.Repeat("x", inbox.MaxInline/2+1)
 	many, id := workspaceFixture(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
 	many.Get("/@shop/?m="+string(id)).Want(t, 200, "more documents than one page shows").Without(t,

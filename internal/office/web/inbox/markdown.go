@@ -6,5 +6,5 @@ import (
 	render "pennypost/internal/office/markdown"
 )
 
-// Rendered is Markdown as HTML that can do nothing.
+// Rendered is the Markdown as harmless HTML.
 func (d document) Rendered() template.HTML { return template.HTML(render.Document(d.Text, d.Href)) }

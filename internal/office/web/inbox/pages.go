@@ -9,7 +9,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Pages are the inbox, letters, and what a person does with mail.
+// Pages are the inbox, letters, and the person's work with mail.
 func Pages() page.Part {
 	known := new(workspaces)
 	return page.Part{Templates: templates, Routes: map[string]page.Handler{

@@ -8,11 +8,10 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// reportsLine begins a line by which a form names status reports that a list folds.
+// reportsLine is the prefix of a form's line for folded status reports.
 const reportsLine = "reports:"
 
-// reportLine names, in forms, the status reports that the list folds, up to the newest that it shows: what comes later
-// nobody has seen.
+// reportLine names the folded status reports in forms, up to the newest one shown, so that later ones stay untouched.
 func (p *inboxPage) reportLine(newest mail.Time) string {
 	room := p.Room
 	if p.All {
@@ -22,7 +21,7 @@ func (p *inboxPage) reportLine(newest mail.Time) string {
 		string(p.Workspace)}, "/")
 }
 
-// reported returns the messages that such a line names, of the mail.MaxLimit newest conversations.
+// reported returns the messages of a reportLine, among the newest mail.MaxLimit conversations.
 func reported(v *page.View, line string) (lines []string, err error) {
 	parts := strings.SplitN(strings.TrimPrefix(line, reportsLine), "/", 4)
 	if len(parts) < 4 {

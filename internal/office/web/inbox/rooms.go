@@ -10,23 +10,23 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// roomWorkspaces is the workspaces of a room.
+// roomWorkspaces are the workspaces of a room.
 type roomWorkspaces struct {
 	Room mail.RoomName
 	List []mail.Workspace
-	seq  mail.Seq // the room's journal when it was asked
+	seq  mail.Seq // the room's sequence number when it was asked
 }
 
-// workspaces knows the workspaces of rooms. A room that has not changed since is not opened to look again.
+// workspaces caches the workspaces of rooms. An unchanged room is not opened again.
 type workspaces struct {
-	rooms sync.Map // of roomWorkspaces, by the name of the room
+	rooms sync.Map // room name to roomWorkspaces
 }
 
-// roomsAtOnce is how many rooms that nobody has looked at a page opens for a menu.
+// roomsAtOnce is how many closed rooms a page opens for a menu.
 const roomsAtOnce = 8
 
-// of returns the rooms that have workspaces, in order, with those. Of rooms that it does not know it opens a
-// few; those that cannot be opened are left out.
+// of returns the rooms that have workspaces, in order. It opens at most roomsAtOnce unknown closed rooms, and leaves
+// out those that fail to open.
 func (w *workspaces) of(v *page.View) ([]roomWorkspaces, error) {
 	var out []roomWorkspaces
 	toOpen := roomsAtOnce
@@ -61,15 +61,14 @@ func (w *workspaces) get(st *mail.RoomStatus) (roomWorkspaces, bool) {
 	return r, ok && st.Seq > 0 && r.seq == st.Seq
 }
 
-// scope is an entry of the menu of what the inbox shows.
+// scope is an entry in the menu of scopes.
 type scope struct {
 	Name, Room, Href string
 	Chosen           bool
 }
 
-// scopes lists what the inbox can show: what everybody wrote, or one workspace. Of workspaces that were never added
-// here, and are known by what they pushed only, there are those whose mail the page shows. Without workspaces there is
-// no choice.
+// scopes lists the scopes of the inbox: all senders, or one workspace. A workspace known only by its mail is listed
+// if the page shows such mail. Without workspaces the menu is empty.
 func (p *inboxPage) scopes() ([]scope, error) {
 	all, err := p.known.of(p.View)
 	if err != nil {
@@ -109,7 +108,7 @@ func (p *inboxPage) scopes() ([]scope, error) {
 	return list, nil
 }
 
-// scope is the address of this part of another inbox.
+// scope is the address of this shelf for another room or workspace.
 func (p *inboxPage) scope(room mail.RoomName, ws mail.Name, all bool) string {
 	other := inboxPage{View: p.In(room, nil), Shelf: p.Shelf, Workspace: ws, All: all}
 	return other.href()

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// brought imports mail of an agent to the user, sent so long ago, into a room.
+// brought imports mail from an agent to the user, with times in the past, into a room.
 func (b *fixture) brought(room int, from mail.Address, ids map[string]time.Duration) {
 	b.T.Helper()
 	var items []mail.Item
@@ -40,8 +40,8 @@ func (b *fixture) allRows(path string) []string {
 	return rows
 }
 
-// TestInboxBySent: the list is in order of sending, and each time has one heading; what comes in late while the page
-// is open is where it belongs.
+// TestInboxBySent tests that the list is sorted by time sent, with one heading per period, and that late arrivals are
+// sorted in.
 func TestInboxBySent(t *testing.T) {
 	b := newFixture(t)
 	fresh := string(b.Send("ann", mail.Draft{}))
@@ -62,7 +62,7 @@ func TestInboxBySent(t *testing.T) {
 	}
 }
 
-// TestInboxPreview: below its subject a row shows the first line of what is said, or else the first document.
+// TestInboxPreview tests that a row shows below its subject the first line of the body, or else the first document.
 func TestInboxPreview(t *testing.T) {
 	b := newFixture(t)
 	b.Send("ann", mail.Draft{Subject: "Macro thesis", Body: "\n## The *draft*\nis there",
@@ -76,7 +76,7 @@ func TestInboxPreview(t *testing.T) {
 		`<span class="preview"><bdi>d.md`)
 }
 
-// TestNoReply: where nobody would get an answer there is no box, and the page says why.
+// TestNoReply tests that there is no reply box if no one can be answered, and that the page says why.
 func TestNoReply(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"})
@@ -93,8 +93,8 @@ func TestNoReply(t *testing.T) {
 	b.Get("/@shop/?m="+string(there)).Want(t, 200, "Nobody would get a reply").Without(t, "<textarea", "value=\"Yes\"")
 }
 
-// TestInboxWorkspaces: the inbox can be that of one workspace, of one room or of all. There is a choice only if there
-// are several rooms, or workspaces.
+// TestInboxWorkspaces tests the inbox of one workspace, of one room and of all. There is a choice only with several
+// rooms, or workspaces.
 func TestInboxWorkspaces(t *testing.T) {
 	b := newFixture(t)
 	own := string(b.Send("ann", mail.Draft{}))
@@ -144,7 +144,7 @@ func TestInboxWorkspaces(t *testing.T) {
 		t.Errorf("refreshed, %d rows with the late one at %d: %q", len(fresh), i, fresh)
 	}
 
-	// A workspace that was never added here is known by what it pushed.
+	// A workspace that was never added is known by its mail.
 	if _, err := b.Office.Open[2].As(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{ID: "pushed",
 		Type: "custom", From: "agent:ws-file", To: []mail.Address{"user"}, Subject: "Out of a file", Body: "x",
 		Metadata: mail.Metadata(`{"openalice":{"workspaceLabel":"Out of a file"}}`),
@@ -161,7 +161,7 @@ func TestInboxWorkspaces(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What is done with a message is done in its own room.
+	// An action on a message applies in its own room.
 	b.Get("/@macro/?m=entry-001&rooms=all").Want(t, 200, `data-base="/@macro"`, `action="/@macro/mark"`,
 		`id="row-entry-003"`, `aria-current="true"`)
 	b.Post("/@macro/mark", url.Values{"id": {"entry-001"}, "mark": {"archived"}}).Want(t, 303)
@@ -173,7 +173,8 @@ func TestInboxWorkspaces(t *testing.T) {
 	}
 }
 
-// A browser that shows all rooms has the inbox of all, and the menu leads to that of one.
+// TestInboxFollowsTheSwitch tests that a browser set to all rooms gets the inbox of all, with a menu that leads to
+// one.
 func TestInboxFollowsTheSwitch(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")

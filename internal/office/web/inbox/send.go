@@ -6,7 +6,8 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// sends sends a draft. Its key is that of the form, which says no two things: a second press says nothing more.
+// sends sends a draft. Its key is the form's, so pressing twice sends once, and another text under the same key is a
+// conflict.
 func sends(v *page.View, d mail.Draft) (mail.Sent, error) {
 	sent, err := v.Svc.Send(v.Ctx(), d)
 	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {
@@ -16,17 +17,17 @@ func sends(v *page.View, d mail.Draft) (mail.Sent, error) {
 	return sent, err
 }
 
-// sentPage tells what became of what the user sent.
+// sentPage shows the result of a send.
 type sentPage struct {
 	*page.View
 	Sent mail.Sent
 }
 
-// Notes says for each recipient what became of it.
+// Notes describes the delivery to each recipient.
 func (p sentPage) Notes() []words.Note { return words.Notes(p.Now, p.Sent.Recipients) }
 
-// sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without
-// script goes on.
+// sendMail sends the user's message. Every form for writing posts here; the field next says where a browser without
+// script continues.
 func sendMail(v *page.View) error {
 	sent, err := sends(v, v.Draft())
 	if err != nil {

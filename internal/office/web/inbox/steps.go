@@ -2,13 +2,12 @@ package inbox
 
 import "pennypost/internal/mail"
 
-// steps are what a person does to see the first mail, and how far that has got.
+// steps are a person's steps to the first mail, and the progress so far.
 type steps struct {
-	Agents []mail.Name // that have come, or the first few of them
+	Agents []mail.Name // the first agents that have come
 }
 
-// nothing says more where nothing waits: of a post office to which no agent has written yet, how it begins; else who
-// is at work.
+// nothing fills an empty inbox: with the first steps if no agent has written yet, else with who is at work.
 func (p *inboxPage) nothing() error {
 	agents, messages := 0, 0
 	for i := range p.Rooms {

@@ -15,17 +15,17 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// eraseTimeout bounds a deletion, which rewrites every file that holds the message.
+// eraseTimeout limits a deletion, which rewrites every file that holds the message.
 const eraseTimeout = time.Minute
 
-// undoMS is how long a toast stays by which something can be taken back that has not been done yet.
+// undoMS is how long a toast offers to undo a pending action.
 const undoMS = int(undo.Time / time.Millisecond)
 
-// acted answers with a toast that tells what was done.
+// acted answers with a toast that says what was done.
 func acted(v *page.View, d page.Toast) error { return v.Changed(v.Next(), "pp-done", "toast-done", d) }
 
-// mark carries out what a person does with messages: read, unread, archived, unarchived, snoozed. Before a question is
-// archived that still waits for an answer, the person is asked, once for all of them.
+// mark marks messages as read, unread, archived, unarchived or snoozed. Before it archives open questions, it asks
+// the person once for all of them.
 func mark(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {
@@ -66,7 +66,7 @@ func mark(v *page.View) error {
 	return acted(v, d)
 }
 
-// markedText says what was done, and what our script is to make of it.
+// markedText describes the change, and names it for the script.
 func markedText(list []page.Post, m mail.Mark, until string) (text, shows string) {
 	count := ""
 	if n := len(list); n > 1 {
@@ -89,7 +89,7 @@ func markedText(list []page.Post, m mail.Mark, until string) (text, shows string
 	return "Marked" + count + " " + string(m), string(m)
 }
 
-// markAll marks messages, and returns those that were otherwise, as they were.
+// markAll marks messages, and returns the changed ones in their former state.
 func markAll(v *page.View, list []page.Post, q mail.Marking) (changed []page.Post, err error) {
 	for _, in := range byRoom(list) {
 		q.IDs = nil
@@ -109,7 +109,7 @@ func markAll(v *page.View, list []page.Post, q mail.Marking) (changed []page.Pos
 	return changed, nil
 }
 
-// takeMarksBack makes messages what they were before a mark.
+// takeMarksBack restores the state of messages before a mark.
 func takeMarksBack(ctx context.Context, changed []page.Post, m mail.Mark) error {
 	type how struct {
 		mark  mail.Mark
@@ -132,22 +132,22 @@ func takeMarksBack(ctx context.Context, changed []page.Post, m mail.Mark) error 
 	return nil
 }
 
-// asksArchive is the question before questions are archived that still wait for an answer.
+// asksArchive asks what to do with open questions before archiving them.
 type asksArchive struct {
 	*page.View
-	Messages string      // all that is to be archived
-	Waiting  []page.Post // of these; they are few, or only the first
-	Rest     int         // how many more wait
-	Others   int         // that wait for nothing
+	Messages string      // all those to archive
+	Waiting  []page.Post // the open questions among them, or the first few
+	Rest     int         // how many more are open
+	Others   int         // how many are not open questions
 }
 
-// One reports whether one question waits.
+// One reports whether there is one open question.
 func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
 
-// AnswerHref is where the first of the questions can be answered.
+// AnswerHref is where the first question can be answered.
 func (p asksArchive) AnswerHref() string { return p.Waiting[0].LetterHref(p.Waiting[0].ID) }
 
-// askArchive asks what to do with open among list, which is to be archived.
+// askArchive asks what to do with the open questions among list before archiving.
 func askArchive(v *page.View, list, open []page.Post) error {
 	const shown = 5
 	v.Title = "It still waits for an answer"
@@ -165,7 +165,7 @@ func askArchive(v *page.View, list, open []page.Post) error {
 	return v.Render("archive", p)
 }
 
-// remove deletes messages for good once that can no longer be taken back.
+// remove deletes messages for good when the time to undo is over.
 func remove(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {
@@ -195,7 +195,7 @@ func remove(v *page.View) error {
 		MS: undoMS})
 }
 
-// takeBack takes back what a toast tells of.
+// takeBack undoes the action of a toast.
 func takeBack(v *page.View) error {
 	d, ok := v.Site.Undo.TakeBack(v.R.PostForm.Get("key"))
 	if !ok {
@@ -214,8 +214,8 @@ func takeBack(v *page.View) error {
 	return acted(v, out)
 }
 
-// chosen reads the messages that the form names: one of this room as id, or any as messages. Each comes with
-// the view of its room.
+// chosen returns the messages named in the form: one of this room as id, or any as messages. Each has the view of its
+// room.
 func chosen(v *page.View) ([]page.Post, error) {
 	lines := lines(v)
 	if len(lines) == 0 {
@@ -246,7 +246,7 @@ func chosen(v *page.View) ([]page.Post, error) {
 		}
 		it, err := views[name].Svc.Message(v.Ctx(), id)
 		if mail.CodeOf(err) == mail.NotFound && len(lines) > 1 {
-			continue // it was deleted meanwhile
+			continue // deleted meanwhile
 		} else if err != nil {
 			return nil, err
 		}
@@ -258,12 +258,12 @@ func chosen(v *page.View) ([]page.Post, error) {
 	return list, nil
 }
 
-// lines are what the form says of messages.
+// lines are the form's lines that name messages.
 func lines(v *page.View) []string {
 	return strings.FieldsFunc(v.R.PostForm.Get("messages"), func(r rune) bool { return r == '\n' || r == '\r' })
 }
 
-// asPosted names messages as the form did: what the page shows in one row has one line.
+// asPosted names messages as the form did: a line that folds several stays one line.
 func asPosted(v *page.View, list []page.Post) string {
 	lines := slices.DeleteFunc(lines(v), func(line string) bool { return !strings.HasPrefix(line, reportsLine) })
 	if len(lines) == 0 {
@@ -272,7 +272,7 @@ func asPosted(v *page.View, list []page.Post) string {
 	return strings.Join(append(lines, messageLines(list)), "\n")
 }
 
-// messageLine is how forms name a message, and messageLines how they name several.
+// messageLine is how forms name a message.
 func messageLine(room mail.RoomName, id mail.ID) string { return string(room) + "/" + string(id) }
 
 func messageLines(list []page.Post) string {
@@ -283,7 +283,7 @@ func messageLines(list []page.Post) string {
 	return strings.Join(lines, "\n")
 }
 
-// byRoom parts messages by their rooms.
+// byRoom groups messages by room.
 func byRoom(list []page.Post) map[mail.RoomName][]page.Post {
 	out := make(map[mail.RoomName][]page.Post)
 	for _, f := range list {
@@ -292,8 +292,8 @@ func byRoom(list []page.Post) map[mail.RoomName][]page.Post {
 	return out
 }
 
-// snoozeUntil reads when the person wants to see a message again: one of words.Snoozes, or a time as browsers write
-// it, which is that of the place where the post office is.
+// snoozeUntil parses the time at which to show a message again: one of words.Snoozes, or a local time as browsers
+// write it, in the post office's time zone.
 func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time, error) {
 	name := form.Get("until")
 	for _, s := range words.Snoozes(now) {

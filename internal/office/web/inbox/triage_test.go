@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// ids returns what a part of the user's mailbox holds.
+// ids returns the message ids in a part of the user's mailbox.
 func (b *fixture) ids(place mail.Place) (ids []mail.ID) {
 	b.T.Helper()
 	page, err := b.As(mail.User).Inbox(context.Background(), mail.InboxQuery{All: true, Place: place})
@@ -48,7 +48,7 @@ func TestMarks(t *testing.T) {
 		form   url.Values
 		toast  []string
 		is     func(mail.Item) bool
-		places [3]int // how many are in the inbox, put off, archived
+		places [3]int // counts in the inbox, snoozed, archived
 	}{
 		{url.Values{"mark": {"read"}}, []string{"Marked read"}, func(it mail.Item) bool {
 			return it.Read
@@ -83,14 +83,14 @@ func TestMarks(t *testing.T) {
 	b.Post("/@shop/mark", url.Values{"id": {string(id)}, "mark": {"archived"}, "next": {"/?show=unread"}}).Want(t, 303)
 }
 
-// undoOf takes back what a toast tells of.
+// undoOf undoes a toast's action.
 func (b *fixture) undoOf(a sitetest.Answer) sitetest.Answer {
 	b.T.Helper()
 	return b.Post("/@shop/undo", url.Values{"key": {sitetest.Link(b.T.(*testing.T), a.Body, `name="key"`, "value")}},
 		sitetest.AsScript("div#toasts"))
 }
 
-// TestBatch: what is done with many messages of several rooms is one toast, and one undo makes each what it was.
+// TestBatch tests that an action on messages of several rooms has one toast, and that one undo restores each message.
 func TestBatch(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("macro")
@@ -147,8 +147,8 @@ func TestBatch(t *testing.T) {
 	b.Post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).Want(t, 404, "no room nowhere")
 }
 
-// TestP13_ArchiveAsksOnce: before questions are archived that still wait for an answer the person is asked, once for
-// all of them, and each way out does what it says.
+// TestP13_ArchiveAsksOnce tests that archiving open questions asks the person once for all of them, and that each
+// choice does what it says.
 func TestP13_ArchiveAsksOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"})
@@ -249,7 +249,7 @@ func TestDelete(t *testing.T) {
 	b.Part("/@shop/letter?m="+string(gone), "letter").Want(t, 200, "has been deleted")
 }
 
-// TestKeysOfActs: what the list's script and the list of keys say is what package triage says.
+// TestKeysOfActs tests that the list's script and the list of keys agree with package triage.
 func TestKeysOfActs(t *testing.T) {
 	script, err := os.ReadFile("../asset/static/triage.js")
 	if err != nil {

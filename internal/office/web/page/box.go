@@ -5,20 +5,21 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// Box is a form to write in, below a message or a conversation.
+// Box is a form for writing, below a message or a conversation.
 type Box struct {
 	*View
-	To      string   // an address, or several with commas between
-	Also    []string // more addresses, each as it is
-	ReplyTo mail.ID  // what is answered, if anything is
-	Kind    string   // the type of what is sent; "": custom
+	To      string   // an address, or several separated by commas
+	Also    []string // more addresses, one each
+	ReplyTo mail.ID  // the message it answers, if any
+	Kind    string   // the message type; "": custom
 	Label   string
-	Answers string // what is answered, in words
-	Plain   string // where the box is that answers nothing
-	Next    string // where a browser without script goes on: a path in the room
+	Answers string // describes the message it answers
+	Plain   string // the address of the same box without a message to answer
+	Next    string // the path in the room where a browser without script continues
 }
 
-// Field is the id of what one writes in. Where what is answered can change below the writing, the id does not.
+// Field is the id of the text field. Where the answered message can change while the person types, the id stays the
+// same.
 func (b Box) Field() string {
 	if b.Plain != "" {
 		return "box"
@@ -26,8 +27,8 @@ func (b Box) Field() string {
 	return "box-" + string(b.ReplyTo)
 }
 
-// Answering makes b an answer to a message; nil if nobody can be answered. What answers the post office itself goes to
-// whoever leads.
+// Answering makes b an answer to a message; nil if no one can be answered. An answer to the post office goes to the
+// orchestrator.
 func (b *Box) Answering(it *mail.Item) (*Box, error) {
 	to := it.AnswerTo(mail.User)
 	if it.From == mail.FromSystem && !it.Type.Asks() {

@@ -6,15 +6,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// dialogs are what the clients of agents ask the person while a page is made. The copies of a View share them.
+// dialogs caches the clients' dialogs while a page is rendered. Copies of a View share it.
 type dialogs struct {
 	mu    sync.Mutex
 	asked bool
 	cards []mail.Card
 }
 
-// Cards are the dialogs of all rooms, those that have waited longest first, without the rest of long texts. They are
-// asked for once. If they cannot be had now there are none: their agents' terminals show them.
+// Cards are the open dialogs of all rooms, longest waiting first, with long texts truncated. They are loaded once. On
+// an error there are none; the agents' terminals still show them.
 func (v *View) Cards() []mail.Card {
 	if v.Svc == nil && len(v.Rooms) == 0 || v.dialogs == nil {
 		return nil
@@ -34,10 +34,10 @@ func (v *View) Cards() []mail.Card {
 	return d.cards
 }
 
-// CardsAgain has the dialogs be asked for once more.
+// CardsAgain reloads the dialogs on the next use.
 func (v *View) CardsAgain() { v.dialogs = new(dialogs) }
 
-// CardsIn are those of one room.
+// CardsIn are the dialogs of one room.
 func (v *View) CardsIn(room mail.RoomName) (list []mail.Card) {
 	for _, c := range v.Cards() {
 		if c.Room == room {
@@ -47,7 +47,7 @@ func (v *View) CardsIn(room mail.RoomName) (list []mail.Card) {
 	return list
 }
 
-// CardOf is the dialog of an agent of this room that has waited longest; nil if there is none.
+// CardOf is the longest waiting dialog of an agent in this room; nil if none.
 func (v *View) CardOf(agent mail.Name) *mail.Card {
 	cards := v.Cards()
 	for i := range cards {
@@ -58,5 +58,5 @@ func (v *View) CardOf(agent mail.Name) *mail.Card {
 	return nil
 }
 
-// CardPath is where a dialog is shown in full.
+// CardPath is the path that shows a dialog in full.
 func CardPath(id mail.ID) string { return Query("/", "d", string(id)) }

@@ -10,11 +10,11 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// maxReceipts is how many events are looked through for receipts: reading them takes less than half a second.
+// maxReceipts limits the events searched for receipts: that many take less than half a second.
 const maxReceipts = 20_000
 
-// Receipts returns the receipts of messages, which are in order, from the journal: the messages themselves only tell
-// how they stand now.
+// Receipts returns the receipts of messages, which must be sorted, from the journal: the messages only have their
+// current state.
 func (v *View) Receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	out := make(map[mail.ID][]mail.Event)
 	for i := range items {
@@ -30,7 +30,7 @@ func (v *View) Receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	}
 	defer w.Close()
 	for at := first; at < v.At; {
-		// The journal may have lost its last place to compaction: then nothing more comes.
+		// If compaction removed the event at v.At, no further event arrives.
 		ctx, cancel := context.WithTimeout(v.Ctx(), 200*time.Millisecond)
 		events, err := w.Next(ctx)
 		cancel()
@@ -50,7 +50,7 @@ func (v *View) Receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	return out, nil
 }
 
-// DeliveryNotes says for each recipient of a message what happened to it, one after the other.
+// DeliveryNotes describes for each recipient the steps of a delivery.
 func (v *View) DeliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note {
 	var out []words.Note
 	for _, d := range it.Deliveries {
@@ -63,7 +63,7 @@ func (v *View) DeliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note 
 		}
 		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived &&
 			d.State != mail.Presented {
-			steps = append(steps, words.Became(v.Now, d)) // what waits, and what never came
+			steps = append(steps, words.Became(v.Now, d)) // still waiting, or never delivered
 		}
 		if n := len(steps); n > 1 && d.State == mail.Notified {
 			steps = steps[:n-1]
@@ -74,7 +74,7 @@ func (v *View) DeliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note 
 	return out
 }
 
-// timeBeside is the time of what happened to a message. On the day of the message itself the hour is enough.
+// timeBeside formats the time of a step. On the day of the message the clock time is enough.
 func (v *View) timeBeside(t, sent mail.Time) string {
 	if words.Date(v.Now, t) == words.Date(v.Now, sent) {
 		return words.Clock(t)

@@ -11,17 +11,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Filters are the conditions that the address of the page names.
+// Filters are the filters in a page's address.
 type Filters map[string]string
 
-// FilterNames are the filters in their order, with what a person calls them.
+// FilterNames are the filters in order, with their labels.
 var FilterNames = []struct{ Name, Label string }{
 	{"q", "text"}, {"type", "type"}, {"agent", "agent"}, {"from", "from"}, {"to", "to"}, {"issue", "issue"},
 	{"state", "state"},
 	{"since", "since"}, {"until", "until"}, {"thread", "thread"}, {"archive", "with the archive"},
 }
 
-// FiltersOf reads the filters of an address. What is typed as text may name others.
+// FiltersOf parses the filters of a query. The search text may contain more.
 func FiltersOf(q url.Values) Filters {
 	f := make(Filters)
 	for _, n := range FilterNames {
@@ -33,11 +33,11 @@ func FiltersOf(q url.Values) Filters {
 	return f
 }
 
-// typed are the parts of a search: words and phrases, some behind the name of a filter.
+// typed matches the parts of a search: words and phrases, optionally after a filter's name.
 var typed = regexp.MustCompile(`(?:[A-Za-z]+:)?"[^"]*"|\S+`)
 
-// takeWords makes filters of the words in the text that name them: from:, to:, agent:, type:, issue:, since:, until:
-// and on: with what is meant behind the colon, and today and yesterday alone. In double quotes all of them are text.
+// takeWords moves words of the text that name filters into those: from:, to:, agent:, type:, issue:, since:, until:
+// and on: with a value, and today and yesterday by themselves. Double quotes keep them as text.
 func (f Filters) takeWords() {
 	text := typed.ReplaceAllStringFunc(f["q"], func(word string) string {
 		name, value, named := strings.Cut(word, ":")
@@ -59,7 +59,7 @@ func (f Filters) takeWords() {
 	}
 }
 
-// Without returns all of them but one.
+// Without returns the filters except one.
 func (f Filters) Without(name string) Filters {
 	out := make(Filters)
 	for n, value := range f {
@@ -70,7 +70,7 @@ func (f Filters) Without(name string) Filters {
 	return out
 }
 
-// Href returns the address of the history, or of its path, with these filters and more: keys and values.
+// Href returns a path with these filters and more keys and values in its query.
 func (f Filters) Href(path string, more ...string) string {
 	for _, n := range slices.Sorted(maps.Keys(f)) {
 		path = Query(path, n, f[n])
@@ -78,7 +78,7 @@ func (f Filters) Href(path string, more ...string) string {
 	return Address(path, more...)
 }
 
-// Query returns what the filters ask of the room.
+// Query converts the filters into a query of the room.
 func (f Filters) Query(now time.Time) (mail.HistoryQuery, error) {
 	q := mail.HistoryQuery{
 		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"],
@@ -98,7 +98,7 @@ func (f Filters) Query(now time.Time) (mail.HistoryQuery, error) {
 	return q, err
 }
 
-// parsed reads a list with commas or spaces between.
+// parsed parses a list separated by commas or spaces.
 func parsed[T any](list string, parse func(string) (T, error)) (out []T, err error) {
 	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
 		one, err := parse(word)

@@ -10,10 +10,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxForm bounds what a browser may post: a message of the largest size, in the spelling of forms, and its address.
+// maxForm limits a posted form: a message of the largest size, form-encoded, and its addresses.
 const maxForm = 1 << 20
 
-// Form reads what the browser posted.
+// Form parses the posted form.
 func (v *View) Form() error {
 	v.R.Body = http.MaxBytesReader(v.W, v.R.Body, maxForm)
 	kind, _, _ := mime.ParseMediaType(v.R.Header.Get("Content-Type"))
@@ -30,7 +30,7 @@ func (v *View) Form() error {
 	return nil
 }
 
-// Draft makes a message of the form's fields. Browsers end lines in the way of the network.
+// Draft makes a message of the form's fields, and turns the CRLF of browsers into LF.
 func (v *View) Draft() mail.Draft {
 	field := func(name string) string { return strings.ReplaceAll(v.R.PostForm.Get(name), "\r\n", "\n") }
 	return mail.Draft{
@@ -41,11 +41,10 @@ func (v *View) Draft() mail.Draft {
 	}
 }
 
-// Once is the key of a form, so that what is in it is sent once however often it is posted.
+// Once returns an idempotency key for a form, so that posting it again sends nothing more.
 func (v *View) Once() string { return rand.Text() }
 
-// Trimmed returns the texts that are not blank. As addresses, the room takes them apart at commas where no agent is
-// called so.
+// Trimmed returns the texts that are not blank. The room splits addresses at commas unless an agent has that name.
 func Trimmed(texts []string) []string {
 	var out []string
 	for _, t := range texts {
@@ -56,8 +55,7 @@ func Trimmed(texts []string) []string {
 	return out
 }
 
-// Next is the path in this room at which a browser without script goes on after a change: one that the form names,
-// else the inbox.
+// Next is the path in this room where a browser without script continues after a change: the form's, else the inbox.
 func (v *View) Next() string {
 	if next := v.R.PostForm.Get("next"); OurPath(next) {
 		return next
@@ -65,8 +63,8 @@ func (v *View) Next() string {
 	return "/"
 }
 
-// OurPath reports whether a browser that is sent to text stays at this post office. Browsers take a backslash for a
-// slash and leave out tabs and line ends, so that either could make it the address of another host.
+// OurPath reports whether a redirect to text stays at this post office. Browsers read a backslash as a slash and drop
+// tabs and line ends, so either could turn it into the address of another host.
 func OurPath(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") &&
 		!strings.ContainsFunc(text, func(r rune) bool { return r == '\\' || unicode.IsControl(r) })

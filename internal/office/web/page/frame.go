@@ -11,14 +11,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// place is an entry of the places at the side.
+// place is an entry in the navigation.
 type place struct {
 	Name, Title, Path, Key string
 	Count                  int
-	Quiet                  int // a number that asks for less attention
+	Quiet                  int // a less prominent count
 }
 
-// Places lists the places, with the numbers that ask for attention.
+// Places lists the navigation with its counts.
 func (v *View) Places() []place {
 	return []place{
 		{"inbox", "Needs you", v.Scoped("/?focus=1"), "i", v.Needs(), 0},
@@ -31,7 +31,7 @@ func (v *View) Places() []place {
 	}
 }
 
-// RoomLink is a choice of the switch over rooms.
+// RoomLink is a choice in the room switch.
 type RoomLink struct {
 	Room   mail.RoomName // "": all
 	Href   string
@@ -40,11 +40,11 @@ type RoomLink struct {
 	Chosen bool
 }
 
-// railRooms is how many rooms the side of a page lists; all are in the switch at the top.
+// railRooms limits the rooms listed at the side; the switch at the top has all.
 const railRooms = 12
 
-// RailRooms are the choices of the switch for the side of the page: all rooms, and those that need the user most; none
-// if there is one room.
+// RailRooms are the choices at the side: all rooms together, and the rooms that need the user most; none if there is
+// one room.
 func (v *View) RailRooms() []RoomLink {
 	links := v.RoomLinks()
 	if len(links) <= railRooms {
@@ -55,16 +55,16 @@ func (v *View) RailRooms() []RoomLink {
 	return links[:railRooms]
 }
 
-// Rail shows the rooms at the side of a page that is open: their numbers have changed.
+// Rail renders the rooms at the side again after their counts changed.
 func Rail(v *View) error {
 	asked := v.R.URL.Query().Get("place")
 	if asked == "scheduled" || slices.ContainsFunc(v.Places(), func(p place) bool { return p.Name == asked }) {
 		v.Place = asked
 	}
-	return v.Part("sessions", "rail-rooms", v) // every page has it
+	return v.Part("sessions", "rail-rooms", v) // every page has this part
 }
 
-// RoomLinks are the choices of the switch over rooms, each at the place that the page shows.
+// RoomLinks are the choices of the room switch, each leading to the current place.
 func (v *View) RoomLinks() []RoomLink {
 	if len(v.Rooms) < 2 {
 		return nil
@@ -86,14 +86,14 @@ func (v *View) RoomLinks() []RoomLink {
 	return list
 }
 
-// PanelLight and PanelDark are the colours of the frame, --desk of the stylesheet, in both themes. A browser draws
-// its own frame in them.
+// PanelLight and PanelDark are the colours of the frame, --desk in the stylesheet, in both themes. Browsers use them
+// for their own frame.
 const PanelLight, PanelDark = "#e9eef2", "#101317"
 
-// shade is the colour of the frame where the system has a theme.
+// shade is the colour of the frame for a system theme.
 type shade struct{ System, Color string }
 
-// Shades are the colours of the frame: that of the theme that the person chose, or else of the system's.
+// Shades are the frame's colours: those of the person's theme, or else of the system's.
 func (v *View) Shades() []shade {
 	switch v.Theme() {
 	case "light":
@@ -104,7 +104,7 @@ func (v *View) Shades() []shade {
 	return []shade{{"light", PanelLight}, {"dark", PanelDark}}
 }
 
-// Needs returns how many conversations and dialogs need the user, in the rooms that the page shows.
+// Needs is how many conversations and dialogs need the user in the rooms of the page.
 func (v *View) Needs() (n int) {
 	for r := range v.shown() {
 		n += v.NeedsIn(*r)
@@ -112,7 +112,7 @@ func (v *View) Needs() (n int) {
 	return n
 }
 
-// shown are the rooms that the page shows.
+// shown yields the rooms of the page.
 func (v *View) shown() iter.Seq[*mail.RoomStatus] {
 	return func(yield func(*mail.RoomStatus) bool) {
 		all := v.AllRooms()
@@ -124,10 +124,10 @@ func (v *View) shown() iter.Seq[*mail.RoomStatus] {
 	}
 }
 
-// NeedsIn is that in one room.
+// NeedsIn is that number for one room.
 func (v *View) NeedsIn(r mail.RoomStatus) int { return r.Needs + len(v.CardsIn(r.Name)) }
 
-// Unread returns how much the user has not read, in the rooms that the page shows.
+// Unread is how many messages the user has not read in the rooms of the page.
 func (v *View) Unread() (n int) {
 	for r := range v.shown() {
 		n += r.Unread
@@ -135,10 +135,10 @@ func (v *View) Unread() (n int) {
 	return n
 }
 
-// Host is the address that the browser came to, without its port.
+// Host is the request's host without its port.
 func (v *View) Host() string { return HostOf(v.R) }
 
-// Theme is what the person chose: "light", "dark" or "" for what the system says.
+// Theme is the person's choice: "light", "dark" or "" for the system's.
 func (v *View) Theme() string {
 	if c, err := v.R.Cookie("pennypost_theme"); err == nil && (c.Value == "light" || c.Value == "dark") {
 		return c.Value
@@ -146,10 +146,10 @@ func (v *View) Theme() string {
 	return ""
 }
 
-// Version is that of the program.
+// Version is the program's version.
 func (v *View) Version() string { return v.Site.Version }
 
-// Renewal changes with the pages: a page that is open is then another one's.
+// Renewal changes with the pages, so that an open page can tell that it is outdated.
 func (v *View) Renewal() string {
 	var hashes strings.Builder
 	for _, name := range []string{"app.js", "app.css"} {
@@ -160,11 +160,10 @@ func (v *View) Renewal() string {
 	return v.Version() + " " + hashes.String()
 }
 
-// Asset returns the address of one of our own files.
+// Asset returns the address of an embedded file.
 func (v *View) Asset(name string) (string, error) { return v.Site.Assets.Address(name) }
 
-// Stuck is how many things are stuck in the rooms that the page shows, for the places at the side. If it cannot be
-// found out now, the page itself will say so.
+// Stuck is the number of stuck groups in the rooms of the page, or 0 on an error, which the stuck page will show.
 func (v *View) Stuck() int {
 	if v.Svc == nil {
 		return 0
@@ -172,7 +171,7 @@ func (v *View) Stuck() int {
 	return v.Site.Stuck(v)
 }
 
-// HostOf returns the address that a browser came to, without its port.
+// HostOf returns the request's host without its port.
 func HostOf(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.Host); err == nil {
 		return host

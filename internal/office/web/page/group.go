@@ -1,15 +1,15 @@
 package page
 
-// Rows is how many rows a list has before it asks for more.
+// Rows is how many rows a list shows before it loads more.
 const Rows = 50
 
-// Group is the rows of a list that stand under one heading.
+// Group is the rows of a list under one heading.
 type Group[R any] struct {
-	Name string // "": the heading stands above, by what the page has already
+	Name string // "": the page already has the heading
 	Rows []R
 }
 
-// Grouped puts a row into the last of groups or, if that has another name, into a new one.
+// Grouped appends a row to the last group or, if that has another name, to a new one.
 func Grouped[R any](groups []Group[R], name string, row R) []Group[R] {
 	if n := len(groups); n == 0 || groups[n-1].Name != name {
 		groups = append(groups, Group[R]{Name: name})
@@ -19,8 +19,8 @@ func Grouped[R any](groups []Group[R], name string, row R) []Group[R] {
 	return groups
 }
 
-// Continued returns the name of the last of groups. It takes that of the first from it if the page has the heading
-// already, because the part of the list before ended with it.
+// Continued returns the name of the last group. It clears the first group's name if the page already has that
+// heading, because the previous part of the list ended with it.
 func Continued[R any](groups []Group[R], begun string) (last string) {
 	if len(groups) == 0 {
 		return begun
@@ -32,9 +32,8 @@ func Continued[R any](groups []Group[R], begun string) (last string) {
 	return last
 }
 
-// Again is the address of what the page shows first of a list, for its refreshing. What was loaded behind that stays
-// as it is. A list that is there to its end, so that there is no more, has no last place: what comes in late may stand
-// below it.
+// Again is the address of the list's first rows, used to refresh them without those loaded later. A list shown to its
+// end has no last position, since late arrivals may sort below it.
 func (v *View) Again(list, more, last string) string {
 	if more == "" {
 		last = v.R.URL.Query().Get("down")

@@ -10,29 +10,29 @@ import (
 	"pennypost/internal/mail"
 )
 
-// LaterForm is what a form says of when something is sent, as it was typed.
+// LaterForm is a form's time to send, as typed.
 type LaterForm struct {
 	At    string // as browsers write it
 	When  string // in words
-	Every string // a line of cron
-	Ends  string // the last day of that
-	Zone  string // in which these are
+	Every string // a cron expression
+	Ends  string // the last day to repeat
+	Zone  string // the time zone of these
 }
 
-// LaterForm reads the form's fields. Without script the zone is that of the post office, which the page shows.
+// LaterForm reads the form's fields. Without script the zone is the post office's, which the page shows.
 func (v *View) LaterForm() LaterForm {
 	field := func(name string) string { return strings.TrimSpace(v.R.PostForm.Get(name)) }
 	return LaterForm{At: field("at"), When: field("when"), Every: field("every"), Ends: field("ends"),
 		Zone: cmp.Or(field("zone"), OfficeZone())}
 }
 
-// OfficeZone is the time zone of the place where the post office is.
+// OfficeZone is the post office's time zone.
 func OfficeZone() string { return cmp.Or(config.LocalZone(os.LookupEnv), "UTC") }
 
-// Says reports whether anything was typed that says when.
+// Says reports whether a time was typed.
 func (f LaterForm) Says() bool { return f.At+f.When+f.Every+f.Ends != "" }
 
-// Later returns when that is; the zero value is at once.
+// Later parses the time; the zero value is immediately.
 func (f LaterForm) Later(now time.Time) (l mail.Later, err error) {
 	if !f.Says() {
 		return l, nil
@@ -53,7 +53,7 @@ func (f LaterForm) Later(now time.Time) (l mail.Later, err error) {
 		if l.Until, err = mail.ParseWhen(f.Ends, now, mail.Until); err != nil {
 			return mail.Later{}, err
 		}
-		l.Until-- // the day after begins then
+		l.Until-- // Until is the start of the next day
 	}
 	if l.Every = f.Every; l.Every != "" {
 		l.Zone = f.Zone

@@ -11,16 +11,16 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// Post is a message on a page. Its view is of the room in which it is.
+// Post is a message on a page. Its view is that of its room.
 type Post struct {
 	*View
 	mail.Item
-	Reply       string       // where an answer to it is written; "": not here
-	ManyReaders bool         // it is for so many that they are only counted
-	Notes       []words.Note // what happened to it, one thing after the other; none: Deliveries say how it stands
+	Reply       string       // the address to answer at; "": not on this page
+	ManyReaders bool         // its recipients are only counted
+	Notes       []words.Note // the steps of its deliveries; if empty, Deliveries has their state
 }
 
-// Posts are messages of this room.
+// Posts are messages of this room on the page.
 func (v *View) Posts(items []mail.Item) []Post {
 	out := make([]Post, len(items))
 	for i := range items {
@@ -29,10 +29,10 @@ func (v *View) Posts(items []mail.Item) []Post {
 	return out
 }
 
-// Heading is the subject, or what serves as one.
+// Heading is the subject, or its substitute.
 func (p Post) Heading() string { return words.Subject(&p.Message) }
 
-// Told is the message in a line.
+// Told is the message on one line.
 func (p Post) Told() string { return cmp.Or(p.Subject, words.Told(&p.Message)) }
 
 // ThreadHref is the address of the conversation, at this message.
@@ -46,19 +46,19 @@ func (p Post) Mine() bool { return p.From == mail.ToUser }
 // At is when it was sent, in milliseconds: the order of lists.
 func (p Post) At() int64 { return int64(p.Sent) }
 
-// Asks reports whether it is a question to the user that waits for an answer.
+// Asks reports whether it is an open question to the user.
 func (p Post) Asks() bool { return p.Item.Open && triage.ToUser(&p.Message) }
 
-// Due says when a message that was put off comes back.
+// Due says when a snoozed message comes back.
 func (p Post) Due() string { return words.Moment(p.Now, p.Snoozed) }
 
 // Unopened reports whether opening it marks it read.
 func (p Post) Unopened() bool { return !p.Read && p.State != "" }
 
-// Fate is the one word for what became of a message, and whether that is true of all its recipients.
+// Fate is the message's delivery state in one word, and whether it holds for all recipients.
 func (p Post) Fate() words.Outcome { return words.OutcomeOf(p.Deliveries) }
 
-// Seen says how many of those who hear of the message have read it.
+// Seen says how many recipients have read the message.
 func (p Post) Seen() string {
 	n := 0
 	for _, d := range p.Deliveries {
@@ -69,10 +69,10 @@ func (p Post) Seen() string {
 	return "read by " + strconv.Itoa(max(n, p.ReadBy)) + " of " + strconv.Itoa(len(p.Deliveries)+p.Others)
 }
 
-// mostReaders is how many recipients the words above a message's mark name.
+// mostReaders limits the recipients named in a tooltip.
 const mostReaders = 20
 
-// Readers says where the message stands with each of them.
+// Readers lists the recipients with their states.
 func (p Post) Readers() string {
 	var out []string
 	most := p.Deliveries[:min(len(p.Deliveries), mostReaders)]

@@ -6,16 +6,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Part is some of the pages.
+// Part is a group of pages.
 type Part struct {
-	Routes    map[string]Handler // a room's name has been taken off the path
-	Templates fs.FS              // below templates, a file for each page
+	Routes    map[string]Handler // paths without the room
+	Templates fs.FS              // in templates, one file per page
 }
 
-// Handler answers one request, as a rule of the user and about one room. An error becomes a page that tells of it.
+// Handler answers one request, usually of the user about one room. An error becomes an error page.
 type Handler func(v *View) error
 
-// InRoom is a handler for which there must be a room.
+// InRoom wraps a handler that needs a room.
 func InRoom(h Handler) Handler {
 	return func(v *View) error {
 		if v.Svc == nil {
@@ -26,7 +26,7 @@ func InRoom(h Handler) Handler {
 	}
 }
 
-// Nowhere is the handler of what there is not.
+// Nowhere answers paths without a page.
 func Nowhere(v *View) error {
 	return mail.Errorf(mail.NotFound, "there is no page %s here", v.R.URL.Path)
 }

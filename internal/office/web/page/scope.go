@@ -7,13 +7,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// ScopeCookie keeps, for one browser, whether its lists are of all rooms: its value is ScopeAll, or it is absent.
+// ScopeCookie stores whether a browser lists all rooms: its value is ScopeAll, or it is absent.
 const ScopeCookie = "pp_scope"
 
-// ScopeAll and ScopeOne are what an address says in ?rooms= to show all rooms, or its own, whatever the browser keeps.
+// ScopeAll and ScopeOne are values of ?rooms= that show all rooms, or one, whatever the cookie says.
 const ScopeAll, ScopeOne = "all", "one"
 
-// AllRooms reports whether a page shows all rooms that this caller enters, and not only its own.
+// AllRooms reports whether the page shows all rooms instead of only its own.
 func (v *View) AllRooms() bool {
 	switch v.Scope() {
 	case ScopeAll:
@@ -24,13 +24,13 @@ func (v *View) AllRooms() bool {
 	return v.Everywhere || v.keepsAll()
 }
 
-// keepsAll reports whether the browser shows all rooms where the address says nothing else.
+// keepsAll reports whether the browser's default is all rooms.
 func (v *View) keepsAll() bool {
 	c, err := v.R.Cookie(ScopeCookie)
 	return err == nil && c.Value == ScopeAll
 }
 
-// ScopeOf is what an address has to say in ?rooms= to show all rooms or one; "": the browser does so anyway.
+// ScopeOf is the value of ?rooms= that shows all rooms or one; "": it is the browser's default.
 func (v *View) ScopeOf(all bool) string {
 	switch {
 	case all == v.keepsAll():
@@ -41,7 +41,7 @@ func (v *View) ScopeOf(all bool) string {
 	return ScopeOne
 }
 
-// Scope is what the address says of it; "": nothing.
+// Scope is the value of ?rooms= in the request; "": none.
 func (v *View) Scope() string {
 	if s := v.R.URL.Query().Get("rooms"); s == ScopeAll || s == ScopeOne {
 		return s
@@ -49,20 +49,20 @@ func (v *View) Scope() string {
 	return ""
 }
 
-// Scoped is an address that shows the rooms that this page shows: it says so if the address of this page does.
+// Scoped adds this page's ?rooms= to an address.
 func (v *View) Scoped(path string) string { return Address(path, "rooms", v.Scope()) }
 
-// Several reports whether a page shows several rooms, so that what it lists has to name its room.
+// Several reports whether the page shows several rooms, so that entries must name their room.
 func (v *View) Several() bool { return v.AllRooms() && len(v.Rooms) > 1 }
 
-// Missing is what a list over all rooms does not have. The page says so: a room that is left out is not quiet.
+// Missing lists the gaps of a list over all rooms. The page shows them, since a room left out is not a quiet room.
 type Missing struct {
-	NotRead []mail.RoomName // rooms of which nothing is known before they are opened
-	Away    []mail.RoomName // rooms that could not be looked at
+	NotRead []mail.RoomName // rooms that must be opened first
+	Away    []mail.RoomName // rooms that could not be read
 	Partly  string          // see mail.Page
 }
 
-// String says it in a line; "" if nothing is missing.
+// String describes the gaps on one line; "" if there are none.
 func (m Missing) String() string {
 	var out []string
 	if len(m.NotRead) > 0 {
@@ -78,7 +78,7 @@ func (m Missing) String() string {
 	return strings.Join(out, " ")
 }
 
-// someRooms names a few rooms, and how many others there are.
+// someRooms names a few rooms and counts the rest.
 func someRooms(rooms []mail.RoomName) string {
 	const most = 5
 	var names []string
@@ -92,7 +92,7 @@ func someRooms(rooms []mail.RoomName) string {
 	return text
 }
 
-// Apart returns the rooms that are open, as views, and the names of the others. Rooms that cannot be entered are away.
+// Apart returns the open rooms as views, and the names of closed rooms and of open rooms that cannot be entered.
 func (v *View) Apart() (open []*View, closed []mail.RoomName, away []mail.RoomName) {
 	for i := range v.Rooms {
 		st := &v.Rooms[i]
@@ -112,7 +112,7 @@ func (v *View) Apart() (open []*View, closed []mail.RoomName, away []mail.RoomNa
 	return open, closed, away
 }
 
-// FleetOf asks rooms that are closed, which answer with what they said when they were closed.
+// FleetOf queries closed rooms, which answer with their state at closing.
 func (v *View) FleetOf(q mail.FleetQuery) (mail.Fleet, error) {
 	if len(q.Rooms) == 0 {
 		return mail.Fleet{}, nil

@@ -11,29 +11,29 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Site is what all pages of a post office share.
+// Site is shared by all pages of a post office.
 type Site struct {
-	Office  mail.Office // rooms; they are always entered as the user
+	Office  mail.Office // rooms, always entered as the user
 	Log     *slog.Logger
 	Version string
-	// Attach brings the session of an agent before the person. Nil: nobody can from here.
+	// Attach brings an agent's session to the front. Nil: not available.
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
-	// Documents reads what messages name. Nil: the files of this machine.
+	// Documents reads the documents named in messages. Nil: files of this machine.
 	Documents *openalice.Documents
 
-	// Away is the switch by which the person has agents ask here and not in their terminals. Nil: there is none.
+	// Away is the switch that sends agents' questions here instead of to their terminals. Nil: none.
 	Away Away
 
-	// Kept lists the mail that this machine keeps until its rooms can be reached. Nil: there is none.
+	// Kept lists the mail in this machine's outbox. Nil: none.
 	Kept func(which func(*mail.Kept) bool) mail.Outbox
 
 	Assets    asset.Set
 	Templates *templates
 	Undo      undo.List
-	Stuck     func(*View) int // how many things are stuck in the rooms that a page shows
+	Stuck     func(*View) int // the number of stuck groups in the rooms of a page
 }
 
-// Away says for whom the person is away from their agents' terminals. It is asked in the person's name.
+// Away is the switch for questions while the person is away from the agents' terminals. Calls act for the person.
 type Away interface {
 	Away(ctx context.Context) (wire.Aways, error)
 	SetAway(ctx context.Context, a wire.Away) (wire.Aways, error)

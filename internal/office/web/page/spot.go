@@ -9,28 +9,27 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Spot is the place of a message in a list by time of sending; among those of one time the journal's order holds. The
-// zero spot is none.
+// Spot is a message's position in a list by time sent; equal times follow the journal. The zero spot is none.
 type Spot struct {
 	Sent mail.Time
 	Seq  mail.Seq
 }
 
-// SpotOf returns where a message stands.
+// SpotOf returns the position of a message.
 func SpotOf(it *mail.Item) Spot { return Spot{it.Sent, it.Seq} }
 
-// String is the spot as addresses spell it.
+// String is the spot as written in addresses.
 func (s Spot) String() string { return fmt.Sprintf("%d-%d", s.Sent, s.Seq) }
 
-// Compare orders spots, the earlier first.
+// Compare orders spots, earliest first.
 func (s Spot) Compare(o Spot) int {
 	return cmp.Or(cmp.Compare(s.Sent, o.Sent), cmp.Compare(s.Seq, o.Seq))
 }
 
-// Before reports whether s stands before o, and so was sent earlier.
+// Before reports whether s precedes o.
 func (s Spot) Before(o Spot) bool { return s.Compare(o) < 0 }
 
-// ParseSpot reads a spot of an address; "" is none.
+// ParseSpot parses a spot; "" is the zero spot.
 func ParseSpot(text string) (Spot, error) {
 	if text == "" {
 		return Spot{}, nil

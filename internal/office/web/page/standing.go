@@ -6,15 +6,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// standing is how the agents of rooms stand while a page is made, and who waits for whom there. The copies of a View
-// share it.
+// standing caches agents' states and waits by room while a page is rendered. Copies of a View share it.
 type standing struct {
 	mu     sync.Mutex
 	states map[mail.RoomName]map[mail.Name]mail.State
 	waits  map[mail.RoomName][]mail.Waiting
 }
 
-// agentsOf are the states of a room's agents, asked for once.
+// agentsOf returns the states of a room's agents, loaded once.
 func (v *View) agentsOf(room mail.RoomName) map[mail.Name]mail.State {
 	s := v.standing
 	s.mu.Lock()
@@ -35,7 +34,7 @@ func (v *View) agentsOf(room mail.RoomName) map[mail.Name]mail.State {
 	return states
 }
 
-// WaitsIn is who waits for whom in a room, asked for once.
+// WaitsIn returns the waits in a room, loaded once.
 func (v *View) WaitsIn(room mail.RoomName) []mail.Waiting {
 	s := v.standing
 	s.mu.Lock()
@@ -54,7 +53,7 @@ func (v *View) WaitsIn(room mail.RoomName) []mail.Waiting {
 	return list
 }
 
-// fleet asks for a part of one room. If it cannot be had now there is none: it is only what stands beside mail.
+// fleet loads one part of one room. An error yields an empty result, since the part only accompanies mail.
 func (v *View) fleet(room mail.RoomName, part mail.FleetPart) mail.Fleet {
 	got, err := v.Site.Office.Fleet(v.Ctx(), mail.FleetQuery{Rooms: []mail.RoomName{room}, Part: part,
 		Limit: mail.MaxLimit})
@@ -64,8 +63,8 @@ func (v *View) fleet(room mail.RoomName, part mail.FleetPart) mail.Fleet {
 	return got
 }
 
-// Stands is the class of an agent's letters: asks, works, idle or gone; "me" for the user. Who asks has a dialog open,
-// or does nothing else than wait for an answer of the user.
+// Stands is the CSS class of an agent's letters: asks, works, idle or gone; "me" for the user. An agent asks if it
+// has a dialog open, or if it only waits for the user's answer.
 func (v *View) Stands(room mail.RoomName, who mail.Address, asks bool) string {
 	name := who.Signer()
 	if name == mail.User {
@@ -82,7 +81,7 @@ func (v *View) Stands(room mail.RoomName, who mail.Address, asks bool) string {
 	return "gone"
 }
 
-// BehindOf are those who wait for an agent, each before those who wait for it, and how far behind they are.
+// BehindOf returns those who wait for an agent, each before those who wait for it, with their distances.
 func (v *View) BehindOf(room mail.RoomName, name mail.Name) (list []mail.Waiting, depths []int) {
 	all, done := v.WaitsIn(room), map[mail.Name]bool{name: true}
 	var below func(name mail.Name, depth int)

@@ -11,22 +11,22 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// frame has the templates that every page may use, and the pages that any request can end in.
+// frame has the shared templates, and the pages that any request can end in.
 //
 //go:embed templates
 var frame embed.FS
 
-// shared are the templates that every page may use; each of the others is a page of its own.
+// shared are the templates available to every page; each other file is a page.
 var shared = []string{"templates/layout.html", "templates/parts.html", "templates/icons.html",
 	"templates/scope.html"}
 
-// templates are the pages by name.
+// templates holds the pages by name.
 type templates struct {
 	Pages func() (map[string]*template.Template, error)
 }
 
-// NewTemplates returns the pages whose templates are in some file systems. They are parsed once, when the first is
-// asked for: commands and hooks must not pay for it.
+// NewTemplates returns the pages in some file systems. They are parsed on first use, so that commands and hooks do
+// not pay for it.
 func NewTemplates(files ...fs.FS) *templates {
 	return &templates{sync.OnceValues(func() (map[string]*template.Template, error) {
 		base, err := template.New("").Funcs(words.Functions()).ParseFS(frame, shared...)
@@ -43,7 +43,7 @@ func NewTemplates(files ...fs.FS) *templates {
 	})}
 }
 
-// addPages parses each file as a page of its own.
+// addPages parses each file as a separate page.
 func addPages(pages map[string]*template.Template, base *template.Template, in fs.FS) error {
 	names, err := fs.Glob(in, "templates/*.html")
 	for _, name := range names {

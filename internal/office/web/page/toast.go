@@ -1,6 +1,6 @@
 package page
 
-// Aim has our script put the answer elsewhere than it meant to, and leave the address of the page as it is.
+// Aim makes the script put the response at another target and leave the page's address as it is.
 func (v *View) Aim(target, swap string) {
 	h := v.W.Header()
 	h.Set("HX-Retarget", target)
@@ -8,8 +8,8 @@ func (v *View) Aim(target, swap string) {
 	h.Set("HX-Push-Url", "false")
 }
 
-// Changed answers a change: our script with a toast, and an event that tells the page; a browser with the path in this
-// room that comes next.
+// Changed answers a change: the script gets a toast and an event for the page, a browser without script a redirect to
+// the path next in this room.
 func (v *View) Changed(next, event, part string, data any) error {
 	if !v.Scripted() {
 		return v.Redirect(next)
@@ -19,13 +19,13 @@ func (v *View) Changed(next, event, part string, data any) error {
 	return v.Part("toasts", part, data)
 }
 
-// Toast tells what became of an act, and how to take it back.
+// Toast says what was done, and how to undo it.
 type Toast struct {
 	*View
 	Text     string
-	Undo     string // the key by which it can be taken back; "": it cannot
-	Messages string // what it is about, as forms name it
-	Done     string // what our script is to make of it: "gone", "back", "read", "unread", "answered" or "replied"
-	Typed    string // in an answer that was taken back
-	MS       int    // how long the toast stays
+	Undo     string // the key to undo it; "": it cannot be undone
+	Messages string // the messages, as forms name them
+	Done     string // for the script: "gone", "back", "read", "unread", "answered" or "replied"
+	Typed    string // the text of an undone answer
+	MS       int    // display time
 }

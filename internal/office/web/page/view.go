@@ -16,42 +16,42 @@ import (
 	"pennypost/internal/office/web/asset"
 )
 
-// View is one request: what every page struct embeds.
+// View is one request; every page struct embeds it.
 type View struct {
 	Site *Site
 	W    http.ResponseWriter
 	R    *http.Request
 	Svc  mail.Service
 
-	LoggedIn string // the session of the browser; "": it has not logged in
-	Plain    bool   // this is not the pages' own address
+	LoggedIn string // the browser's session; "": not logged in
+	Plain    bool   // not at the pages' own address
 
 	Now   time.Time
 	Nonce string
 	Room  mail.RoomName
-	Base  string // "/@ROOM", before every path of this room
+	Base  string // "/@ROOM", the prefix of this room's paths
 	Rooms []mail.RoomStatus
-	// Everywhere says that the address names no room, so that Room is the one that changed last.
+	// Everywhere says that the address names no room, so Room is the one that changed last.
 	Everywhere bool
-	At         mail.Seq // the room's journal when the page was made
-	Place      string   // where the page belongs: an entry of the places
+	At         mail.Seq // the room's sequence number when the page was rendered
+	Place      string   // the page's entry in the navigation
 	Title      string
 
 	dialogs  *dialogs // see Cards
 	standing *standing
 }
 
-// SendTimeout is for a browser to take a piece.
+// SendTimeout is the time for a browser to accept a piece.
 const SendTimeout = 10 * time.Second
 
 type roomKey struct{}
 
-// WithRoom returns the context of a request whose address names a room.
+// WithRoom returns the context of a request for a room.
 func WithRoom(ctx context.Context, room mail.RoomName) context.Context {
 	return context.WithValue(ctx, roomKey{}, room)
 }
 
-// NewView begins the answer to a request.
+// NewView begins the response to a request.
 func NewView(site *Site, w http.ResponseWriter, r *http.Request) *View {
 	v := &View{
 		Site: site, W: w, R: r, Now: time.Now(), Nonce: rand.Text(), dialogs: new(dialogs), standing: new(standing),
@@ -60,8 +60,8 @@ func NewView(site *Site, w http.ResponseWriter, r *http.Request) *View {
 	return v
 }
 
-// header sets what every page has. The policy lets nothing run or load but our own files; images of agents' mail that
-// come from elsewhere do not load.
+// header sets the headers of every page. The policy lets only our files run or load, so remote images in agents' mail
+// do not load.
 func (v *View) header() {
 	h := v.W.Header()
 	h.Set("Content-Security-Policy", strings.Join([]string{
@@ -73,7 +73,7 @@ func (v *View) header() {
 	h.Set("Vary", "HX-Request, HX-Target, Cookie")
 }
 
-// Enter finds the room that the request is about.
+// Enter enters the room of the request.
 func (v *View) Enter() error {
 	ctx := v.R.Context()
 	rooms, err := v.Site.Office.Rooms(ctx)
@@ -87,7 +87,7 @@ func (v *View) Enter() error {
 	} else if _, err := mail.ParseRoom(string(v.Room)); err != nil {
 		return err
 	} else if !HasRoom(rooms, v.Room) {
-		// A mistyped address must not make a room.
+		// A mistyped address must not create a room.
 		return mail.Errorf(mail.NotFound,
 			"there is no room %s here; a room is made by the first message or agent in it", v.Room)
 	}
@@ -107,12 +107,12 @@ func (v *View) Enter() error {
 	return nil
 }
 
-// HasRoom reports whether a room is among some.
+// HasRoom reports whether a list has a room.
 func HasRoom(rooms []mail.RoomStatus, name mail.RoomName) bool {
 	return slices.ContainsFunc(rooms, func(r mail.RoomStatus) bool { return r.Name == name })
 }
 
-// latest returns the room in which something happened last.
+// latest returns the room that changed last.
 func latest(rooms []mail.RoomStatus) mail.RoomName {
 	var name mail.RoomName
 	var last mail.Time
@@ -124,12 +124,12 @@ func latest(rooms []mail.RoomStatus) mail.RoomName {
 	return name
 }
 
-// Ctx ends with the request, or with what let it in.
+// Ctx ends with the request or its credential.
 //
-// What is sent under it is never kept in the outbox: a page answers that it was sent, or keeps the text itself.
+// Mail sent under it is never kept in the outbox: a page says that it was sent, or keeps the text itself.
 func (v *View) Ctx() context.Context { return mail.Unkept(v.R.Context()) }
 
-// Status is this room among Rooms; that of a post office without rooms is empty.
+// Status is this room's entry in Rooms, or an empty one without rooms.
 func (v *View) Status() *mail.RoomStatus {
 	for i := range v.Rooms {
 		if v.Rooms[i].Name == v.Room {
@@ -139,25 +139,24 @@ func (v *View) Status() *mail.RoomStatus {
 	return new(mail.RoomStatus)
 }
 
-// HX is the attribute without which htmx ignores an element: mail cannot know it.
+// HX is the attribute that htmx requires on its elements. Mail cannot know it.
 func (v *View) HX() template.HTMLAttr { return template.HTMLAttr(`hx-nonce="` + v.Nonce + `"`) }
 
-// Partial reports whether htmx asks for the part of a page with that id.
+// Partial reports whether htmx requests the part with an id.
 func (v *View) Partial(id string) bool {
 	_, target, _ := strings.Cut(v.R.Header.Get("HX-Target"), "#")
 	return v.Scripted() && target == id
 }
 
-// Scripted reports whether the request comes from our script, and not from the browser itself.
+// Scripted reports whether our script sent the request.
 func (v *View) Scripted() bool { return v.R.Header.Get("HX-Request") == "true" }
 
-// Render answers with a page, of which htmx gets the part that it wants if that is one of parts: names of templates
-// that are ids too.
+// Render answers with a page, or with the requested part if it is among parts: templates named after ids.
 func (v *View) Render(name string, data any, parts ...string) error {
 	return v.Answer(http.StatusOK, name, v.Wanted(parts...), data)
 }
 
-// Wanted returns which of the parts of a page htmx asks for, or the layout of the whole.
+// Wanted returns the part that htmx requests, or the layout of the whole page.
 func (v *View) Wanted(parts ...string) string {
 	if i := slices.IndexFunc(parts, v.Partial); i >= 0 {
 		return parts[i]
@@ -170,7 +169,7 @@ func (v *View) Part(name, part string, data any) error {
 	return v.Answer(http.StatusOK, name, part, data)
 }
 
-// Answer answers with a template of a page. It writes nothing unless the whole of it could be made.
+// Answer answers with a template of a page. It writes nothing unless the whole template succeeds.
 func (v *View) Answer(status int, name, part string, data any) error {
 	pages, err := v.Site.Templates.Pages()
 	if err != nil {
@@ -184,21 +183,20 @@ func (v *View) Answer(status int, name, part string, data any) error {
 	return asset.Send(v.W, v.R, status, b.Bytes())
 }
 
-// Redirect sends the browser to a path of this room after a change. Our script is told to go there by itself, if it is
-// to go at all.
+// Redirect sends the browser to a path of this room after a change. The script decides by itself whether to go there.
 func (v *View) Redirect(path string) error {
 	http.Redirect(v.W, v.R, v.Base+path, http.StatusSeeOther)
 	return nil
 }
 
-// failure is the page that tells of an error.
+// failure is the error page.
 type failure struct {
 	*View
 	Status  int
 	Message string
 }
 
-// statuses are the answers to errors. What is not among them is ours, and told to the log only.
+// statuses maps errors to HTTP statuses. Other errors are internal and only logged.
 var statuses = map[mail.Code]int{
 	mail.Invalid: http.StatusBadRequest, mail.NotFound: http.StatusNotFound, mail.Denied: http.StatusForbidden,
 	mail.Conflict: http.StatusConflict,
@@ -207,20 +205,20 @@ var statuses = map[mail.Code]int{
 	mail.Unknown: http.StatusUnauthorized, mail.Limited: http.StatusTooManyRequests,
 }
 
-// headings say above an error what it is, in the words of who reads the page.
+// headings are the error page's headings, in a reader's words.
 var headings = map[int]string{
 	http.StatusNotFound: "There is nothing at this address", http.StatusForbidden: "This is not for you",
 	http.StatusBadRequest: "This address says something odd", http.StatusServiceUnavailable: "Not now",
 	http.StatusGatewayTimeout: "It took too long", http.StatusTooManyRequests: "Too much at once",
 }
 
-// Above and Middle are what the postmark of a page says that could not be delivered.
+// Above is the text along the top of the error page's postmark.
 func (failure) Above() string { return "RETURN" }
 
-// Middle is its middle, line by line.
+// Middle is the text in the middle, line by line.
 func (failure) Middle() []string { return []string{"TO", "SENDER"} }
 
-// Told is how an error is told to the person; not at all, if the status is 0.
+// Told returns an error's status and message for the person; status 0: internal.
 func Told(err error) (status int, message string) {
 	if known, ok := errors.AsType[*mail.Error](err); ok {
 		return statuses[known.Code], known.Msg
@@ -240,7 +238,7 @@ func (v *View) Fail(err error) {
 	v.Title = cmp.Or(headings[f.Status], "Something went wrong")
 	part := "layout"
 	if v.Scripted() {
-		// An error of a part is told beside what is there, which stays.
+		// Show the error of a part beside the content, which stays.
 		v.Aim("#toasts", "beforeend")
 		part = "toast-failure"
 	}
@@ -249,7 +247,7 @@ func (v *View) Fail(err error) {
 	}
 }
 
-// Piece sends text at once.
+// Piece writes text and flushes it.
 func (v *View) Piece(text string) error {
 	rc := http.NewResponseController(v.W)
 	_ = rc.SetWriteDeadline(time.Now().Add(SendTimeout))

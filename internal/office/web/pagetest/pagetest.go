@@ -1,4 +1,4 @@
-// Package pagetest has the whole site for the tests of its parts. These stand below the site, and sitetest below them.
+// Package pagetest has the whole site for tests of its parts. It imports the site; sitetest does not.
 package pagetest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// New returns the site with a room, and a person who has logged in.
+// New returns the site with a room and a logged-in person.
 func New(t testing.TB) *sitetest.Fixture {
 	return sitetest.New(t, func(o sitetest.Options) sitetest.Site {
 		return web.New(web.Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Away: o.Away,

@@ -9,27 +9,27 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Sizes of the picture, in pixels. The style sheet has the first three too.
+// Sizes of the picture in pixels. The stylesheet repeats the first three.
 const (
-	step      = 31 // from one column to the next
-	gap       = 9  // more between two rooms
+	step      = 31 // between columns
+	gap       = 9  // added between rooms
 	RowHeight = 25
 	middle    = step / 2
-	// MostColumns is how many agents have a column of their own. Those with the least mail share one, by room.
+	// MostColumns is how many agents have their own column. The others share one per room.
 	MostColumns = 22
 )
 
-// Letter is a message of a room.
+// Letter is a message and its room.
 type Letter struct {
 	Room mail.RoomName
 	mail.Item
 }
 
-// Chart is the picture of who wrote to whom: a column for each agent, by room, and a row for each letter.
+// Chart is a picture of letters: a column for each agent, by room, and a row for each letter.
 type Chart struct {
 	Width int
 	Rooms []Heads
-	Lines string   // the path of all columns, in one row
+	Lines string   // the path of the column lines in one row
 	Rows  []string // the path of each letter
 }
 
@@ -39,14 +39,14 @@ type Heads struct {
 	Columns []Column
 }
 
-// Column is an agent, or those of a room who share one.
+// Column is an agent, or the agents of a room that share a column.
 type Column struct {
-	Name  mail.Name // "" if several share it
-	Share int       // how many do
+	Name  mail.Name // "" if shared
+	Share int       // how many agents share it
 	X     int
 }
 
-// who is an agent of a room. The user is in none.
+// who is an agent in a room. The user's room is "".
 type who struct {
 	room mail.RoomName
 	name mail.Name
@@ -59,7 +59,7 @@ func whoOf(room mail.RoomName, n mail.Name) who {
 	return who{room, n}
 }
 
-// NewChart draws letters in the order in which they are given.
+// NewChart draws letters in the given order.
 func NewChart(letters []Letter) Chart {
 	c := Chart{Rows: make([]string, len(letters))}
 	at := c.columns(letters)
@@ -82,7 +82,7 @@ func NewChart(letters []Letter) Chart {
 	return c
 }
 
-// columns gives everybody a place: the user, and then each room in order with its agents, and returns where they are.
+// columns places the user and then the agents of each room, and returns a function that finds their positions.
 func (c *Chart) columns(letters []Letter) func(who) int {
 	mailOf := make(map[who]int)
 	for i := range letters {
@@ -136,7 +136,7 @@ func (c *Chart) columns(letters []Letter) func(who) int {
 	}
 }
 
-// last is 1 for those who share a column, which is the last of its room.
+// last is 1 for the shared column, which is the last of its room.
 func last(w who) int {
 	if w.name == "" {
 		return 1
@@ -156,8 +156,9 @@ func columnsAt(rooms []Heads) func(func(int) bool) {
 	}
 }
 
-// path is a letter: a dot at who sent it, a line, and an arrowhead at each reader. It is filled, so that one element
-// is enough, and its pieces turn one way, so that they do not cut each other. A letter that nobody holds yet is a dot.
+// path draws a letter: a dot at the sender, a line, and an arrowhead at each reader. The path is filled, so one
+// element is enough, and its parts have the same orientation, so that overlaps do not cancel. A letter without a
+// reader is a dot.
 func path(from int, to []int) string {
 	const y = RowHeight / 2
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// flowMail makes messages among agents, at times that now and then are far apart.
+// flowMail makes messages among agents, at times that are sometimes far apart.
 func flowMail(n, agents int) []mail.Item {
 	r := rand.New(rand.NewPCG(1, uint64(n*1000+agents)))
 	at := mail.TimeOf(time.Date(2026, 5, 10, 9, 0, 0, 0, time.UTC))
@@ -43,7 +43,7 @@ func flowMail(n, agents int) []mail.Item {
 	return items
 }
 
-// lettersOf puts messages into as many rooms.
+// lettersOf distributes messages over that many rooms.
 func lettersOf(items []mail.Item, rooms int) []Letter {
 	out := make([]Letter, len(items))
 	for i := range items {
@@ -52,7 +52,8 @@ func lettersOf(items []mail.Item, rooms int) []Letter {
 	return out
 }
 
-// Every letter has a row, the user the first column, and no more agents than fit have columns of their own.
+// TestChart tests that every letter has a row, that the user has the first column, and that the number of columns is
+// limited.
 func TestChart(t *testing.T) {
 	for _, size := range []struct{ n, agents, rooms int }{{0, 1, 1}, {1, 1, 1}, {150, 5, 1}, {400, 12, 4},
 		{400, 90, 3}} {
@@ -158,7 +159,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Numbers, nodes and names in the web cover nothing of each other, and the numbers are the table's.
+// TestTalkWeb tests that numbers, nodes and names in the graph do not overlap, and that the numbers equal the
+// table's.
 func TestTalkWeb(t *testing.T) {
 	for _, size := range []struct{ n, agents int }{{0, 1}, {1, 1}, {150, 5}, {900, 7}} {
 		items := flowMail(size.n, size.agents)

@@ -1,4 +1,4 @@
-// Package picture draws the flow of mail: a Chart of who wrote to whom, and a Talk of who writes how much to
-// whom, as nodes and edges or, of many agents, as a matrix. It makes numbers and paths of messages, and a template
-// makes SVG of those; it knows no page and asks no room. Start at NewChart and NewTalk.
+// Package picture draws the flow of mail: a Chart of letters, and a Talk of how much agents write to each other, as a
+// graph or, for many agents, as a matrix. It computes numbers and paths, which a template turns into SVG; it knows no
+// page and queries no room. Start at NewChart and NewTalk.
 package picture

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	MatrixFrom  = 8  // agents: arrows between so many cross each other everywhere
-	matrixNames = 40 // that a matrix has
+	MatrixFrom  = 8  // from this many agents on, arrows cross everywhere
+	matrixNames = 40 // names in a matrix
 	heats       = 5  // shades of a cell
 )
 
-// matrix is who wrote how much to whom: senders are rows, readers are columns, both in the same order.
+// matrix is how much each sender (row) wrote to each reader (column); both have the same order.
 type matrix struct {
 	Names  []mail.Name
 	Rows   []matrixRow
-	Got    []int // how much each has received, in the order of Names
-	Others int   // names for which there was no room
+	Got    []int // messages received, in the order of Names
+	Others int   // names left out
 }
 
 // matrixRow is a sender.
@@ -29,16 +29,16 @@ type matrixRow struct {
 	Sent  int
 }
 
-// cell is what the row's sender wrote to the column's reader.
+// cell is the mail from the row's sender to the column's reader.
 type cell struct {
 	Pair
-	Heat int // from 1 to heats: how much that is among all; 0: nothing
+	Heat int // relative volume from 1 to heats; 0: none
 }
 
-// Self reports whether it is what somebody wrote to itself.
+// Self reports whether it is an agent's mail to itself.
 func (c cell) Self() bool { return c.From == c.To }
 
-// newMatrix has the user first and then, in natural order, those who wrote and received most.
+// newMatrix lists the user first and then the busiest agents in natural order.
 func newMatrix(pairs []Pair) matrix {
 	var m matrix
 	m.Names, m.Others = busiest(pairs, matrixNames)
@@ -70,7 +70,7 @@ func newMatrix(pairs []Pair) matrix {
 	return m
 }
 
-// busiest returns at most that many of those who wrote or received anything, and how many others there are.
+// busiest returns the names of at most that many of the busiest parties, and how many are left out.
 func busiest(pairs []Pair, most int) ([]mail.Name, int) {
 	all := partiesOf(pairs)
 	others := max(0, len(all)-most)
@@ -85,7 +85,7 @@ func busiest(pairs []Pair, most int) ([]mail.Name, int) {
 	return names, others
 }
 
-// agentsIn counts who wrote or received anything, without the user.
+// agentsIn counts the parties without the user.
 func agentsIn(pairs []Pair) int {
 	n := 0
 	for _, p := range partiesOf(pairs) {

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// From eight agents on, who talks to whom is a matrix, whose cells are what the pairs have.
+// TestMatrix tests that eight agents or more are drawn as a matrix with the counts of the pairs.
 func TestMatrix(t *testing.T) {
 	w := NewTalk(flowMail(900, 20))
 	if w.Matrix == nil || len(w.Nodes)+len(w.Edges) > 0 {

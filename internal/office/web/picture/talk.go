@@ -9,13 +9,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Talk is who talks to whom.
+// Talk is a picture of who talks to whom.
 type Talk struct {
 	Width, Height int
 	Nodes         []node
-	Edges         []edge  // the widest first
-	Pairs         []Pair  // all of them, the busiest first
-	Matrix        *matrix // instead of nodes and edges, if there are many agents
+	Edges         []edge  // widest first
+	Pairs         []Pair  // all, busiest first
+	Matrix        *matrix // replaces nodes and edges if there are many agents
 }
 
 // node is an agent.
@@ -27,13 +27,13 @@ type node struct {
 	LabelY        int
 }
 
-// party is somebody who wrote or received anything, and how much.
+// party is a sender or reader with its counts.
 type party struct {
 	Name      mail.Name
 	Sent, Got int
 }
 
-// after is 0 for the user, who comes first, and 1 for agents.
+// after is 0 for the user, who sorts first, and 1 for agents.
 func (p party) after() int {
 	if p.Name == mail.User {
 		return 0
@@ -41,7 +41,7 @@ func (p party) after() int {
 	return 1
 }
 
-// partiesOf returns everybody in pairs: the user and then the busiest first.
+// partiesOf returns all parties: the user first, then the busiest.
 func partiesOf(pairs []Pair) []party {
 	at := make(map[mail.Name]int)
 	var all []party
@@ -62,22 +62,22 @@ func partiesOf(pairs []Pair) []party {
 	return all
 }
 
-// Pair counts what one wrote to another.
+// Pair counts the mail from one party to another.
 type Pair struct {
 	From, To    mail.Name
 	Count, Read int
 }
 
-// tablePairs is how many pairs the table beside the picture has.
+// tablePairs limits the pairs in the table beside the picture.
 const tablePairs = 100
 
 // Busiest are the pairs of the table.
 func (w *Talk) Busiest() []Pair { return w.Pairs[:min(len(w.Pairs), tablePairs)] }
 
-// Rest is how many pairs it does not have.
+// Rest is how many pairs the table lacks.
 func (w *Talk) Rest() int { return len(w.Pairs) - len(w.Busiest()) }
 
-// TextY is the line on which its letters stand.
+// TextY is the baseline of its initials.
 func (n node) TextY() int { return n.Y + 4 }
 
 // edge is a pair in the picture.
@@ -86,7 +86,7 @@ type edge struct {
 	Path, Head string
 	Width      string
 	X, Y       int  // of the number
-	Numbered   bool // there was room for it
+	Numbered   bool // the number fits
 }
 
 const (
@@ -95,7 +95,7 @@ const (
 	numberHeight        = 16
 )
 
-// PairsOf counts who wrote to whom, by who got it.
+// PairsOf counts mail by sender and actual recipient.
 func PairsOf(items []mail.Item) []Pair {
 	at := make(map[[2]mail.Name]int)
 	var out []Pair
@@ -121,7 +121,7 @@ func PairsOf(items []mail.Item) []Pair {
 	return out
 }
 
-// NewTalk puts agents on a ring, the user at its top, and draws what they wrote to each other; of many it makes a
+// NewTalk places the parties on a ring, with the user at the top, and draws their mail; for many agents it makes a
 // matrix.
 func NewTalk(items []mail.Item) Talk {
 	w := Talk{Width: webWidth, Height: webHeight, Pairs: PairsOf(items)}
@@ -155,7 +155,7 @@ func NewTalk(items []mail.Item) Talk {
 	return w
 }
 
-// place gives everybody a place, the busiest first.
+// place places the parties on the ring, busiest first.
 func (w *Talk) place() {
 	all := partiesOf(w.Pairs)
 	for i, p := range all {
@@ -177,7 +177,7 @@ func (w *Talk) place() {
 	}
 }
 
-// box4 is what something covers: left, top, right, bottom.
+// box4 is a covered area: left, top, right, bottom.
 type box4 [4]int
 
 func (b box4) touches(o box4) bool { return b[0] < o[2] && o[0] < b[2] && b[1] < o[3] && o[1] < b[3] }
@@ -186,7 +186,7 @@ func (n *node) box() box4 {
 	return box4{n.X - nodeSize, n.Y - nodeSize, n.X + nodeSize, n.Y + nodeSize}
 }
 
-// newEdge draws a line that bends to its right, so that there and back lie side by side.
+// newEdge draws a line that bends to its right, so that opposite edges lie side by side.
 func newEdge(p Pair, from, to *node, most int) edge {
 	dx, dy := float64(to.X-from.X), float64(to.Y-from.Y)
 	long := math.Hypot(dx, dy)
@@ -200,7 +200,7 @@ func newEdge(p Pair, from, to *node, most int) edge {
 	if long == 0 {
 		return e
 	}
-	// The head is a triangle on the line's end.
+	// The head is a triangle at the end of the line.
 	ux, uy := tipX-x2, tipY-y2
 	l := math.Hypot(ux, uy)
 	ux, uy = ux/l, uy/l
@@ -210,13 +210,13 @@ func newEdge(p Pair, from, to *node, most int) edge {
 	return e
 }
 
-// bend is the point that a line between two nodes is drawn towards.
+// bend is the control point of the curve between two nodes.
 func bend(from, to *node) (x, y float64) {
 	dx, dy := float64(to.X-from.X), float64(to.Y-from.Y)
 	return float64(from.X+to.X)/2 - dy*.16, float64(from.Y+to.Y)/2 + dx*.16
 }
 
-// toward is the point at that distance from a node on the way to another point.
+// toward is the point at a distance from a node in the direction of another point.
 func toward(n *node, x, y, distance float64) (float64, float64) {
 	dx, dy := x-float64(n.X), y-float64(n.Y)
 	l := math.Hypot(dx, dy)
@@ -225,7 +225,7 @@ func toward(n *node, x, y, distance float64) (float64, float64) {
 
 func num(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 
-// number puts the edge's number on its line where it covers nothing, if there is such a place.
+// number places the edge's number on its line where it covers nothing, if possible.
 func (e *edge) number(from, to *node, taken []box4) []box4 {
 	cx, cy := bend(from, to)
 	wide := e.NumberWidth()
@@ -241,14 +241,14 @@ func (e *edge) number(from, to *node, taken []box4) []box4 {
 	return taken
 }
 
-// TextY is the line on which the number stands.
+// TextY is the baseline of the number.
 func (e edge) TextY() int { return e.Y + 4 }
 
-// NumberWidth is the room that the number takes.
+// NumberWidth is the width of the number.
 func (e edge) NumberWidth() int { return 10 + 8*len(strconv.Itoa(e.Count)) }
 
-// NumberX and NumberY are the corner of the number's ground.
+// NumberX is the left edge of the number's background.
 func (e edge) NumberX() int { return e.X - e.NumberWidth()/2 }
 
-// NumberY see NumberX.
+// NumberY is the top edge of the number's background.
 func (e edge) NumberY() int { return e.Y - numberHeight/2 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// fit cuts text so that it takes no more than width pixels in letters of that size.
+// fit truncates text to a width in pixels at a font size.
 func fit(text string, width int, size float64) string {
 	if textWidth(text, size) <= float64(width) {
 		return text
@@ -21,7 +21,7 @@ func fit(text string, width int, size float64) string {
 	return text
 }
 
-// textWidth estimates how wide text is, rather too wide than too narrow.
+// textWidth estimates the width of text, rather too wide than too narrow.
 func textWidth(text string, size float64) float64 {
 	w := 0.0
 	for _, r := range text {
@@ -30,7 +30,7 @@ func textWidth(text string, size float64) float64 {
 	return w * size
 }
 
-// runeWidth is the width of a letter in parts of its height, as the fonts of the systems have it.
+// runeWidth is the width of a character relative to the font size, for common system fonts.
 func runeWidth(r rune) float64 {
 	switch kind := width.LookupRune(r).Kind(); {
 	case unicode.Is(unicode.Mn, r):

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	rosterRows = 100 // of a state that is shown by itself, and of those who are live
-	otherRows  = 20  // of those who are paused or gone, beside them
+	rosterRows = 100 // for a state shown by itself, and for live states
+	otherRows  = 20  // for paused and gone agents on the full page
 )
 
 // agentsPage is the roster, or a part of it.
 type agentsPage struct {
 	*page.View
-	Query   string     // what is searched for
-	Only    mail.State // the one state that is shown; "": all
-	After   string     // the name behind which it begins
-	ByRoom  bool       // of all rooms: in groups by room, and not by state
+	Query   string     // the search
+	Only    mail.State // the one state to show; "": all
+	After   string     // list the agents after this name
+	ByRoom  bool       // with all rooms: group by room instead of by state
 	Groups  []agentGroup
 	Total   int
 	Missing page.Missing
@@ -39,27 +39,27 @@ type agentGroup struct {
 	Note   string
 	Agents []agentRow
 	Total  int
-	Rest   string // the address of those that are not shown; "" if there are none
+	Rest   string // the address of the agents not shown; "" if all are
 }
 
-// agentRow is an agent in a list, or at the head of its page. Its view is of the room in which it is.
+// agentRow is an agent in a list, or at the head of its page. Its view is that of its room.
 type agentRow struct {
 	*page.View
 	mail.Agent
 	waits.OfAgent
-	Holds *waits.Holder // nil: nothing, and it waits for nothing
-	Last  *mail.Item    // the last message that it sent, if that is not long past
-	AsOf  mail.Time     // of a room that is closed: so it stood then; 0: now
+	Holds *waits.Holder // nil: it holds nothing and waits for no claim
+	Last  *mail.Item    // its last message
+	AsOf  mail.Time     // for a closed room: when its state was recorded; 0: now
 }
 
-// rosterState is a state, and what is said of the agents in it.
+// rosterState is a state with its heading and note on the page.
 type rosterState struct {
 	State      mail.State
 	Name, Note string
 	Rows       int
 }
 
-// rosterStates are the states in the order of the page.
+// rosterStates returns the states in page order.
 func rosterStates() []rosterState {
 	return []rosterState{
 		{mail.Asking, "Asking", "at a dialog of their clients", rosterRows},
@@ -69,7 +69,7 @@ func rosterStates() []rosterState {
 	}
 }
 
-// agents shows who is there.
+// agents shows the roster.
 func agents(v *page.View) error {
 	v.Place, v.Title = "agents", "Agents"
 	q := v.R.URL.Query()
@@ -103,7 +103,7 @@ func agents(v *page.View) error {
 	return v.Render("agents", p, "roster")
 }
 
-// here lists the agents of the room by state.
+// here lists the agents of one room by state.
 func (p *agentsPage) here(rooms []waits.InRoom) error {
 	of := waits.ByAgent(rooms[0].Links)
 	for _, s := range rosterStates() {
@@ -126,7 +126,7 @@ func (p *agentsPage) here(rooms []waits.InRoom) error {
 		if list.More && p.Only != "" {
 			g.Rest = p.href(s.State, string(list.Next))
 		} else if list.More {
-			g.Rest = p.href(s.State, "") // by name, which these need not be
+			g.Rest = p.href(s.State, "") // sorted by name, which this list need not be
 		}
 		for _, a := range list.Agents {
 			row := agentRow{View: p.View, Agent: a, OfAgent: of[a.Name],
@@ -179,7 +179,7 @@ func (p *agentsPage) everywhere(rooms []waits.InRoom) error {
 	return nil
 }
 
-// group is the group of agents of a state in a room.
+// group returns the group for a state, or for a room when grouping by room.
 func (p *agentsPage) group(groups map[string]*agentGroup, room string, s rosterState) *agentGroup {
 	g := &agentGroup{Name: s.Name, Note: s.Note}
 	if p.ByRoom {
@@ -193,7 +193,7 @@ func (p *agentsPage) group(groups map[string]*agentGroup, room string, s rosterS
 	return g
 }
 
-// settle puts groups, and the agents in each, in order, and cuts what is too long.
+// settle sorts the groups and their agents, and truncates long groups.
 func (p *agentsPage) settle(groups map[string]*agentGroup) {
 	var names []string
 	if p.ByRoom {
@@ -227,12 +227,12 @@ func (p *agentsPage) settle(groups map[string]*agentGroup) {
 	}
 }
 
-// rank is the place of a state on the page.
+// rank is the position of a state on the page.
 func rank(state mail.State) int {
 	return max(0, slices.IndexFunc(rosterStates(), func(s rosterState) bool { return s.State == state }))
 }
 
-// href is the address of those of one state, of those agents that are searched for, behind a name.
+// href is the address of the agents in one state that match the search, from after a name.
 func (p *agentsPage) href(only mail.State, after string) string {
 	by := ""
 	if p.ByRoom {
@@ -241,17 +241,17 @@ func (p *agentsPage) href(only mail.State, after string) string {
 	return p.Scoped(page.Address(p.Base+"/agents", "after", after, "by", by, "q", p.Query, "show", string(only)))
 }
 
-// Here is the address of what is shown, for its refreshing.
+// Here is the address of this list, used to refresh it.
 func (p *agentsPage) Here() string { return p.href(p.Only, p.After) }
 
-// ByHref is the address of the page in groups by state, or by room.
+// ByHref is the address of the page grouped by room or by state.
 func (p *agentsPage) ByHref(room bool) string {
 	other := *p
 	other.ByRoom = room
 	return other.Here()
 }
 
-// lastWord returns the last message of an agent that is not in the archive; nil if there is none.
+// lastWord returns the last message of an agent outside the archive; nil if there is none.
 func lastWord(v *page.View, n mail.Name) (*mail.Item, error) {
 	got, err := v.Svc.History(v.Ctx(), mail.HistoryQuery{From: string(mail.AgentAddress(n)), Limit: 1})
 	if err != nil || len(got.Messages) == 0 {
@@ -269,7 +269,7 @@ func (a agentRow) AgentRef() string {
 	return ref
 }
 
-// Asks is the dialog of its client at which the agent stands; nil if it stands at none.
+// Asks is the client dialog that the agent is at; nil if none.
 func (a agentRow) Asks() *mail.Card {
 	if a.State != mail.Asking {
 		return nil
@@ -277,7 +277,7 @@ func (a agentRow) Asks() *mail.Card {
 	return a.CardOf(a.Name)
 }
 
-// Heading is what the last message is about.
+// Heading is the subject of the last message.
 func (a agentRow) Heading() string { return words.Subject(&a.Last.Message) }
 
 // RoleAddresses are the addresses of the agent's roles.
@@ -289,24 +289,24 @@ func (a agentRow) RoleAddresses() []mail.Address {
 	return out
 }
 
-// Sender is how the agent signs.
+// Sender is the agent's address.
 func (a agentRow) Sender() mail.Address { return mail.AgentAddress(a.Name) }
 
 // agentPage is one agent and its mail.
 type agentPage struct {
 	*page.View
 	Agent   agentRow
-	Dir     string      // its workspace
-	Resume  string      // the command that takes its session up again
-	Waits   []page.Post // what it has not read, oldest first
-	More    int         // what else it has not read
-	Lost    []page.Post // what never reached it, the newest last
+	Dir     string      // its workspace directory
+	Resume  string      // the command that resumes its session
+	Waits   []page.Post // its unread mail, oldest first
+	More    int         // how many more unread messages there are
+	Lost    []page.Post // mail that never reached it, newest last
 	Docs    []sentDoc
 	Talk    *talk
 	Writing page.Box
 }
 
-// sentDoc is a document, and the last message with which the agent sent it.
+// sentDoc is a document and the last message in which the agent sent it.
 type sentDoc struct {
 	mail.Doc
 	With page.Post
@@ -342,7 +342,7 @@ func agentNamed(v *page.View, name mail.Name) error {
 	return v.Render("agent", p, "talk", "about", "writing")
 }
 
-// formerAgent leads to what is left of an agent that was retired: its mail.
+// formerAgent redirects to the mail of a retired agent.
 func formerAgent(v *page.View, name mail.Name) error {
 	address := string(mail.AgentAddress(name))
 	for _, f := range []page.Filters{{"from": address}, {"to": address}} {
@@ -355,14 +355,14 @@ func formerAgent(v *page.View, name mail.Name) error {
 			return v.Redirect(f.Href("/history"))
 		}
 	}
-	_, err := v.Svc.Inbox(v.Ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // names those that are spelled like it
+	_, err := v.Svc.Inbox(v.Ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // the error names similar spellings
 	if err == nil {
 		err = mail.Errorf(mail.NotFound, "%q is not on the roster", name)
 	}
 	return err
 }
 
-// wants reports whether the answer has that part in it.
+// wants reports whether the response includes a part.
 func (p *agentPage) wants(part string) bool {
 	for _, other := range []string{"talk", "about", "writing"} {
 		if p.Partial(other) {
@@ -373,11 +373,11 @@ func (p *agentPage) wants(part string) bool {
 }
 
 const (
-	waitRows = 5   // messages and documents that the side of an agent's page lists: it does not scroll, as a rule
-	docsFrom = 200 // messages among which the documents are
+	waitRows = 5   // messages and documents beside an agent's mail; the column rarely scrolls
+	docsFrom = 200 // messages searched for documents
 )
 
-// about fills the side of the page.
+// about fills the side column of the page.
 func (p *agentPage) about() error {
 	name := p.Agent.Name
 	unread, err := p.Svc.Inbox(p.Ctx(), mail.InboxQuery{Agent: name, Limit: waitRows})
@@ -420,7 +420,7 @@ func (p *agentPage) about() error {
 	return nil
 }
 
-// docs lists the documents of messages, the newest first, each once.
+// docs lists the distinct documents of messages, newest first.
 func (p *agentPage) docs(items []mail.Item) {
 	seen := make(map[string]bool)
 	for _, it := range slices.Backward(items) {

@@ -62,8 +62,8 @@ func TestAgentsGoneAreCut(t *testing.T) {
 
 func rows(a sitetest.Answer) int { return strings.Count(a.Body, `class="agent `) }
 
-// TestAgentsInParts holds that a page of the roster shows so many and no more, those at work first, leads to the
-// others, and finds who is searched for.
+// TestAgentsInParts tests that a page of the roster shows a limited number of agents, working ones first, links to
+// the others, and can be searched.
 func TestAgentsInParts(t *testing.T) {
 	b := newFixture(t)
 	for i := range room.RosterRows + 5 {
@@ -136,7 +136,7 @@ func TestAgentPageLost(t *testing.T) {
 	b.Get("/@shop/agents/away").Want(t, http.StatusOK, "Never read", "Too late", "state-dead")
 }
 
-// Of many recipients only the number is told: they have a page of their own.
+// TestAgentPageCrowd tests that many recipients are only counted: they have their own page.
 func TestAgentPageCrowd(t *testing.T) {
 	b := newFixture(t)
 	for i := range room.TalkCrowd + 1 {
@@ -151,7 +151,7 @@ func TestAgentPageCrowd(t *testing.T) {
 		"<li class=\"state-")
 }
 
-// Who was retired has left mail.
+// TestAgentRetired tests that a retired agent's mail can still be found.
 func TestAgentRetired(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"})
@@ -171,8 +171,8 @@ func TestAgentUnknown(t *testing.T) {
 	b.Get("/@shop/agents/user").Want(t, http.StatusNotFound)
 }
 
-// Every agent's page is found by the link that the roster has, whatever the agent is called, and nothing of its name
-// does anything.
+// TestAgentHostile tests that the roster's link leads to every agent's page, whatever its name, and that names do no
+// harm.
 func TestAgentHostile(t *testing.T) {
 	b := newFixture(t)
 	for _, name := range sitetest.HostileNames {
@@ -219,7 +219,7 @@ func TestTalkGrowsUpwards(t *testing.T) {
 	b.Part(here, "talk").Want(t, http.StatusOK, "number 000", "number 070")
 }
 
-// TestNamesInNaturalOrder: wherever the pages list agents, agent-2 stands before agent-10.
+// TestNamesInNaturalOrder tests that every list of agents puts agent-2 before agent-10.
 func TestNamesInNaturalOrder(t *testing.T) {
 	b := newFixture(t)
 	for _, n := range []mail.Name{"agent-10", "agent-2", "agent-1"} {

@@ -10,36 +10,36 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// channelsPage is the channels and beside them the threads of agents, and the one that is open.
+// channelsPage is the list of channels and agent threads, and the open one.
 type channelsPage struct {
 	*page.View
 	Groups []page.Group[channel]
-	More   int // agents that are not listed
+	More   int // agents not listed
 	Open   *channelPage
 }
 
-// channel is an address of several agents, or one agent, and what was lately said there.
+// channel is an address of several agents, or one agent, and its recent mail.
 type channel struct {
 	*page.View
 	Address mail.Address
-	Count   int        // messages among the last of the room
+	Count   int        // among the room's latest messages
 	Last    *mail.Item // the last of them
-	State   mail.State // of an agent
+	State   mail.State // for an agent
 	Chosen  bool
 }
 
-// channelPage is what was said in a channel.
+// channelPage is one channel with its conversation.
 type channelPage struct {
 	*page.View
 	channel
-	Audience []agentRow // who carries the tag, holds the role, or is the agent; or the first of them
-	Others   int        // of them
-	Held     int        // of a role: how much waits for a holder
+	Audience []agentRow // carriers of the tag, holders of the role, or the agent; truncated
+	Others   int        // how many more there are
+	Held     int        // for a role: how many messages wait for a holder
 	Talk     *talk
 	Writing  page.Box
 }
 
-// channels shows the list of channels and, if the path names one, what was said there.
+// channels shows the list of channels and, if the path names one, its conversation.
 func channels(v *page.View) error {
 	v.Place, v.Title = "channels", "Channels"
 	p := &channelsPage{View: v}
@@ -72,7 +72,7 @@ func channels(v *page.View) error {
 	return v.Render("channels", p, "channels", "talk", "audience", "writing")
 }
 
-// channelAddress checks the address of a channel. Tags of namespaces of the user's own are known to the room.
+// channelAddress checks the address of a channel. The room knows tags in configured namespaces.
 func channelAddress(text string) (mail.Address, error) {
 	ns, _, _ := strings.Cut(text, ":")
 	a, bare, err := mail.ParseAddress(text, append(mail.TagNamespaces(), ns))
@@ -86,8 +86,8 @@ func channelAddress(text string) (mail.Address, error) {
 	return a, nil
 }
 
-// list fills the list of channels: those that agents are in, and those that were lately written to. Beside them are
-// the agents who lately wrote or were written to, and others who are live.
+// list fills the list of channels: those with agents in them and those with recent mail. It also lists agents with
+// recent mail, and other live agents.
 func (p *channelsPage) list() error {
 	agents, err := mail.Roster(p.Ctx(), p.Svc)
 	if err != nil {
@@ -127,8 +127,8 @@ func (p *channelsPage) list() error {
 	return nil
 }
 
-// spokenIn returns in which channels and threads of the list a message is. Threads are of agents on the roster, which
-// states has.
+// spokenIn returns the channels and threads that list a message. Threads exist for agents on the roster, which are
+// the keys of states.
 func spokenIn(it *mail.Item, states map[mail.Address]mail.State) (in []mail.Address) {
 	if states[it.From] != "" {
 		in = append(in, it.From)
@@ -148,11 +148,11 @@ func spokenIn(it *mail.Item, states map[mail.Address]mail.State) (in []mail.Addr
 	return in
 }
 
-// maxThreads is how many agents the list has beside the channels.
+// maxThreads limits the agents in the list.
 const maxThreads = 50
 
-// threads returns those of agents that are listed: the one that is open, those with whom something was said last and,
-// if there is room for them, others who are live.
+// threads returns the agents to list: the open one, those with the latest mail and, while there is room, other live
+// agents.
 func threads(said []channel, agents []mail.Agent, open *channelPage) []channel {
 	slices.SortFunc(said, func(a, b channel) int {
 		return cmp.Or(cmp.Compare(b.Last.Sent, a.Last.Sent), mail.CompareNames(a.Address, b.Address))
@@ -174,7 +174,7 @@ func threads(said []channel, agents []mail.Agent, open *channelPage) []channel {
 	return out
 }
 
-// group puts channels in order: everybody, tags, roles, agents; each by name, so that none moves while one reads.
+// group sorts channels into everybody, tags, roles and agents; each by name, so that none moves while the user reads.
 func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 	for _, kind := range []struct {
 		mail.Kind
@@ -194,14 +194,14 @@ func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 	}
 }
 
-// maxAudience is how many of an audience are named.
+// maxAudience limits the members of an audience that are named.
 const maxAudience = 30
 
-// fill fills what the answer is to show of the channel.
+// fill loads the parts of the channel that the response shows.
 func (c *channelPage) fill() error {
 	q := mail.RosterQuery{Limit: maxAudience}
 	switch c.Address.Kind() {
-	case mail.ToEveryone: // what is sent to all waits for those who are away, too
+	case mail.ToEveryone: // mail to all also waits for absent agents
 		q.States = mail.LiveStates()
 	case mail.ToRole:
 		q.Role = c.Address.Value()
@@ -241,10 +241,10 @@ func (c *channelPage) fill() error {
 	return err
 }
 
-// IsAgent reports whether it is the thread of an agent.
+// IsAgent reports whether the channel is an agent's thread.
 func (c *channel) IsAgent() bool { return c.Address.Kind() == mail.ToAgent }
 
-// IsRole reports whether the channel is a role's, whose mail is taken by one of its holders.
+// IsRole reports whether the channel is a role's. One holder takes each of its messages.
 func (c *channel) IsRole() bool { return c.Address.Kind() == mail.ToRole }
 
 // Name is the channel's name without its kind.
@@ -255,7 +255,7 @@ func (c *channel) Name() string {
 	return c.Address.Value()
 }
 
-// Sort is what kind of tag it is: its namespace.
+// Sort is the namespace of a tag.
 func (c *channel) Sort() string {
 	if c.Address.Kind() == mail.ToTag {
 		ns, _, _ := strings.Cut(string(c.Address), ":")
@@ -264,13 +264,13 @@ func (c *channel) Sort() string {
 	return ""
 }
 
-// Heading is what the last message is about.
+// Heading is the subject of the last message.
 func (c *channel) Heading() string { return words.Subject(&c.Last.Message) }
 
-// ToRole reports whether the message was for a role, and so for one of those who hold it.
+// ToRole reports whether the message went to a role, and so to one holder.
 func (s said) ToRole() bool {
 	return slices.ContainsFunc(s.To, func(a mail.Address) bool { return a.Kind() == mail.ToRole })
 }
 
-// Whom reports whether to whom the message was has to be said: it is not the channel alone.
+// Whom reports whether the message must name its recipients: it went to more than the channel.
 func (s said) Whom() bool { return len(s.To) > 1 || s.Mixed }

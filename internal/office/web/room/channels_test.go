@@ -53,7 +53,7 @@ func TestChannels(t *testing.T) {
 		`id="talk"`)
 }
 
-// TestChannelThreads: beside the channels stand the threads of agents, in the same list; what is written in one is
+// TestChannelThreads tests that agents' threads are listed beside the channels, and that a message written in one is
 // sent to that agent.
 func TestChannelThreads(t *testing.T) {
 	b := newFixture(t)
@@ -88,7 +88,7 @@ func TestChannelThreads(t *testing.T) {
 	}
 }
 
-// TestManyThreads: of many agents the list has those with whom something was said last.
+// TestManyThreads tests that the list has the agents with the latest mail if there are many.
 func TestManyThreads(t *testing.T) {
 	b := newFixture(t)
 	for i := range room.MaxThreads + 5 {
@@ -101,7 +101,8 @@ func TestManyThreads(t *testing.T) {
 	}
 }
 
-// TestTalkBySent: what was sent last week stands above today, whenever it came in, and each day has one heading.
+// TestTalkBySent tests that last week's mail is above today's, whenever it arrived, and that each day has one
+// heading.
 func TestTalkBySent(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann", Tags: []string{"project:x"}})
@@ -133,14 +134,14 @@ func TestTalkBySent(t *testing.T) {
 	}
 }
 
-// TestTalkEarlier goes back through a conversation whose messages came in in another order than they were sent in.
+// TestTalkEarlier goes back through a conversation whose messages arrived in another order than they were sent.
 func TestTalkEarlier(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann", Tags: []string{"project:x"}})
 	const n = 120
 	var items []mail.Item
 	for i := range n {
-		minutes := i * 7 % n // of two that are a minute apart, either may have come first
+		minutes := i * 7 % n // of two that are a minute apart, either may have arrived first
 		items = append(items, mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprintf("m%03d", minutes)),
 			Type: "custom", From: "agent:ann", To: []mail.Address{"project:x"}, Body: "x",
 			Sent: mail.TimeOf(time.Now().Add(-time.Duration(n-minutes) * time.Minute))}})

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/web/waits"
 )
 
-// claims adds an agent that waits for what others hold.
+// claims adds an agent that waits for another's claim.
 func (c *catch) claims(g *mail.StuckGroup) {
 	s := c.add(&stuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since})
 	for _, clash := range g.Claims {
@@ -23,7 +23,7 @@ func (c *catch) claims(g *mail.StuckGroup) {
 	}
 }
 
-// free gives up what an agent, or the user, holds: the person's own act, which cannot be taken back.
+// free releases the claims of an agent or of the user. The person cannot undo it.
 func free(v *page.View) error {
 	form := v.R.PostForm
 	r := mail.ClaimRequest{Of: mail.Name(form.Get("of")), All: form.Get("all") != ""}

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// claimed has ann hold five things, of which bob waits for one.
+// claimed makes ann hold five claims, one of which bob waits for.
 func claimed(t *testing.T, b *fixture) {
 	t.Helper()
 	b.Register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "bob", State: mail.Idle})
@@ -51,7 +51,8 @@ func TestStuckClaim(t *testing.T) {
 	b.Get("/@shop/stuck").Want(t, http.StatusOK, "They wait in a circle: bob for ann for bob.")
 }
 
-// TestFree: the person frees one claim, or all of an agent, which is told; what is wrong changes nothing.
+// TestFree tests that the person can free one claim, or all claims of an agent, that the agent is told, and that an
+// invalid form changes nothing.
 func TestFree(t *testing.T) {
 	b := newFixture(t)
 	claimed(t, b)

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestAsking: an agent at a dialog of its client is asking, and nowhere at work.
+// TestAsking tests that an agent at a client dialog is shown as asking, and nowhere as working.
 func TestAsking(t *testing.T) {
 	b := newFixture(t)
 	c := mail.Card{Room: "shop", Agent: "release", Dialog: mail.Dialog{ID: "d-push", Kind: mail.AsksPermission,

@@ -1,4 +1,4 @@
-// Package room is the pages of what is in one room: its agents, its channels, its history and threads, and what is
-// stuck in it. A place is a file; talk.go is what the pages of an agent and of a channel have in common, and
-// stuck_*.go find the groups that stuck.go shows and mends. Start at Pages.
+// Package room is the pages of a room: its agents, channels, history, threads and stuck mail. Each page is a file;
+// talk.go is shared by the pages of an agent and of a channel, and stuck_*.go find the groups that stuck.go shows and
+// mends. Start at Pages.
 package room

@@ -10,19 +10,19 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// exportForm is how a history is had as a file.
+// exportForm is a file format for exported history.
 type exportForm struct {
 	export.Format
 	mediaType string
 }
 
-// exportForms are the forms by how their files end.
+// exportForms are the formats by file extension.
 var exportForms = map[string]exportForm{
 	"json": {export.JSON, "application/json"}, "jsonl": {export.JSONL, "application/x-ndjson"},
 	"md": {export.Markdown, "text/markdown; charset=utf-8"},
 }
 
-// exportHistory sends everything that the filters let through as a file, oldest first, piece by piece.
+// exportHistory streams every message that passes the filters as a file, oldest first.
 func exportHistory(v *page.View) error {
 	q := v.R.URL.Query()
 	format := q.Get("format")
@@ -51,20 +51,20 @@ func exportHistory(v *page.View) error {
 	}
 	file := export.New(pieces{v}, form.Format, export.Heading{Title: string(v.Room), Notes: chips, Now: v.Now})
 	if err := exportAll(v, file, ask, first); err != nil {
-		// What was sent must not be taken for the whole.
+		// A truncated file must not look complete.
 		v.Site.Log.Warn("export broken off", "room", v.Room, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-// pieces sends what is written to the browser at once.
+// pieces flushes each write to the browser.
 type pieces struct{ *page.View }
 
 func (p pieces) Write(b []byte) (int, error) { return len(b), p.Piece(string(b)) }
 
-// oldest returns the first part of a history, and has ask go on behind it. A history is asked for from its end unless
-// it has a cursor, and a cursor cannot stand before the first place: what is there is asked for by itself.
+// oldest returns the first page of a history and sets ask to continue after it. A query without a cursor returns the
+// end of the history, and no cursor precedes sequence number 1, so that message needs its own query.
 func oldest(v *page.View, ask *mail.HistoryQuery) (mail.Page, error) {
 	ask.Limit = mail.MaxLimit
 	only := *ask
@@ -76,7 +76,7 @@ func oldest(v *page.View, ask *mail.HistoryQuery) (mail.Page, error) {
 	return got, err
 }
 
-// exportAll writes the messages of first and those behind them that were there when the request came.
+// exportAll writes the messages of the first page and the later ones that existed when the request arrived.
 func exportAll(v *page.View, x *export.Writer, ask mail.HistoryQuery, got mail.Page) error {
 	for {
 		for i := range got.Messages {

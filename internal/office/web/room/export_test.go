@@ -1,6 +1,6 @@
 package room
 
-// What tests look at.
+// Exported for tests.
 const (
 	OtherRows  = otherRows
 	RosterRows = rosterRows
@@ -15,7 +15,7 @@ const (
 // Tallies is for tests.
 type Tallies = tallies
 
-// Functions that tests call.
+// Functions for tests.
 var (
 	Around = around
 	Marked = marked

@@ -15,21 +15,21 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// historyPage is everything in the room, or what filters leave of it.
+// historyPage is the room's mail, filtered.
 type historyPage struct {
 	*page.View
 	Filters page.Filters
-	Problem string // what is wrong with the filters
+	Problem string // the error in the filters
 	Days    []page.Group[event]
 	Shown   int       // rows
-	Total   int       // what fits, up to mail.MaxLimit
-	Many    bool      // more than Total fit
-	Threads int       // to which these belong
-	On      page.Spot // where the list goes on
-	More    string    // the address of that; "" at the end
+	Total   int       // matching messages, up to mail.MaxLimit
+	Many    bool      // more than Total match
+	Threads int       // threads that the matches belong to
+	On      page.Spot // where the list continues
+	More    string    // the address of the next page; "" at the end
 	Loosen  []loosened
 	Roster  []mail.Agent
-	Missing page.Missing // of all rooms
+	Missing page.Missing // with all rooms
 }
 
 // event is a message in the timeline.
@@ -38,7 +38,7 @@ type event struct {
 	search string
 }
 
-// loosened says how many messages fit when one of the filters is left out.
+// loosened says how many messages match without one of the filters.
 type loosened struct {
 	Name, Label, Href string
 	Count             int
@@ -58,13 +58,13 @@ func history(v *page.View) error {
 			return err
 		}
 	}
-	// the form names empty fields too, which the address does not need
+	// the form also sends empty fields, which the address omits
 	if strings.HasSuffix(v.R.Header.Get("HX-Source"), "#filters") {
 		v.W.Header().Set("HX-Push-Url", p.Here())
 	}
 	err := p.list(q)
 	status := http.StatusOK
-	// a filter that is not understood leaves the page as it is, with a word about it
+	// an invalid filter leaves the page as it is and shows the error
 	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
 		p.Problem, status = err.Error(), http.StatusBadRequest
 	} else if err != nil {
@@ -85,8 +85,8 @@ func (p *historyPage) list(q url.Values) error {
 	return p.here(ask, q)
 }
 
-// here fills the list of one room from before the place that the address names, or down to a place if it names one:
-// what is shown already is kept.
+// here fills the list of one room with messages before the spot in the address or, to refresh rows already shown,
+// down to a spot.
 func (p *historyPage) here(ask mail.HistoryQuery, q url.Values) error {
 	before, err := page.ParseSpot(q.Get("before"))
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *historyPage) here(ask mail.HistoryQuery, q url.Values) error {
 	if found.More {
 		p.On = page.Spot{Sent: found.Messages[0].Sent, Seq: found.Next}
 	}
-	if ask.Conversations { // those of a page stand in order of what is shown of them, under its days
+	if ask.Conversations { // sort a page's conversations by the message shown, to fit under its day
 		slices.SortFunc(found.Messages, func(a, b mail.Item) int { return page.SpotOf(&a).Compare(page.SpotOf(&b)) })
 	}
 	for _, it := range slices.Backward(p.Undeleted(found.Messages)) {
@@ -123,8 +123,8 @@ func (p *historyPage) here(ask mail.HistoryQuery, q url.Values) error {
 	return nil
 }
 
-// page returns a page of the list: by time of sending or, where that cannot be had, by arrival. What has come since
-// one was shown may be more than a page may have: then the list begins anew.
+// page returns a page of the list, by time sent or, where that order is not available, by arrival. If a refresh would
+// exceed mail.MaxLimit, the list starts again.
 func (p *historyPage) page(ask mail.HistoryQuery, before, down page.Spot, again bool) (mail.Page, error) {
 	ask.Deliveries = true
 	ask.BySent = !ask.Archive && ask.Search == ""
@@ -149,7 +149,7 @@ func (p *historyPage) page(ask mail.HistoryQuery, before, down page.Spot, again 
 	return p.Svc.History(p.Ctx(), ask)
 }
 
-// count counts what fits, and if that is nothing, what would fit if one filter were left out.
+// count counts the matches. If there are none, it counts the matches without each filter in turn.
 func (p *historyPage) count(ask mail.HistoryQuery) error {
 	ask.Limit = mail.MaxLimit
 	found, err := p.Svc.History(p.Ctx(), ask)
@@ -183,10 +183,10 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 	return nil
 }
 
-// href is the address of the list with something more.
+// href is the address of the list with more parameters.
 func (p *historyPage) href(more ...string) string { return p.with(p.Filters, more...) }
 
-// with is its address with other filters.
+// with is the address of the list with other filters.
 func (p *historyPage) with(f page.Filters, more ...string) string {
 	return p.Scoped(f.Href(p.Base+"/history", more...))
 }
@@ -194,7 +194,7 @@ func (p *historyPage) with(f page.Filters, more ...string) string {
 // Here is the address of the list.
 func (p *historyPage) Here() string { return p.href() }
 
-// Live is the address of what the page shows first of the list, for its refreshing.
+// Live is the address of the first rows, used to refresh them.
 func (p *historyPage) Live() string {
 	if p.Several() {
 		return p.Here()
@@ -202,15 +202,15 @@ func (p *historyPage) Live() string {
 	return p.Again(p.Here(), p.More, p.On.String())
 }
 
-// ExportHref is the address from which the whole result is had as a file.
+// ExportHref is the address that exports the whole result as a file.
 func (p *historyPage) ExportHref(format string) string {
 	return p.Filters.Href(p.Base+"/history/export", "format", format)
 }
 
-// Types and States are the choices of the form, with what the address says and the form does not know.
+// Types are the choices of the form, and the one in the address if the form lacks it.
 func (p *historyPage) Types() []mail.Type { return withChosen(mail.Types(), p.Filters["type"]) }
 
-// States are those of deliveries.
+// States are the delivery states, in the same way.
 func (p *historyPage) States() []mail.DeliveryState {
 	return withChosen(mail.DeliveryStates(), p.Filters["state"])
 }
@@ -222,7 +222,7 @@ func withChosen[T ~string](all []T, chosen string) []T {
 	return all
 }
 
-// Addresses are what mail of the room can be addressed to, as far as the roster tells.
+// Addresses are the addresses in the room that the roster implies.
 func (p *historyPage) Addresses() []string {
 	all := []string{string(mail.ToUser), string(mail.ToAll)}
 	var roles, tags []string
@@ -239,13 +239,13 @@ func (p *historyPage) Addresses() []string {
 	return append(append(all, slices.Compact(roles)...), slices.Compact(tags)...)
 }
 
-// chip is a filter that holds.
+// chip is an active filter.
 type chip struct {
 	Name, Label, Value string
-	Href               string // without it
+	Href               string // without this filter
 }
 
-// Chips are the filters that hold.
+// Chips are the active filters.
 func (p *historyPage) Chips() []chip {
 	var out []chip
 	for _, f := range page.FilterNames {
@@ -260,18 +260,18 @@ func (p *historyPage) Chips() []chip {
 	return out
 }
 
-// Heading is the subject, or what serves as one, with what was searched for marked.
+// Heading is the subject, or its substitute, with matches marked.
 func (e event) Heading() template.HTML { return marked(words.Subject(&e.Message), e.search) }
 
-// Snippet is what stands behind the heading: how the text begins, or what surrounds a word in it that was searched for
-// and is not in the heading.
+// Snippet is the text after the heading: the beginning of the body, or the text around a match that the heading
+// lacks.
 func (e event) Snippet() template.HTML {
 	line := words.FirstLine(e.Body)
 	wanted := find.Parse(e.search)
 	text := e.Body
 	if !wanted.Empty() {
 		text = render.Preview(e.Body, len(e.Body))
-		if len(wanted.Spans(text)) == 0 { // it is in an address, or in what else is not shown
+		if len(wanted.Spans(text)) == 0 { // the match is in an address or in other hidden text
 			text = e.Body
 		}
 	}
@@ -287,9 +287,9 @@ func (e event) Snippet() template.HTML {
 	return template.HTML(template.HTMLEscapeString(line))
 }
 
-// around cuts what stands at text[i:j] out of text, with some of its surroundings, on one line.
+// around returns text[i:j] and some of the text around it on one line.
 func around(text string, i, j int) string {
-	const most = 60 // bytes on either side: what a row can show
+	const most = 60 // bytes on either side that a row can show
 	from, to := max(0, i-most/2), min(len(text), j+most)
 	for from > 0 && !utf8.RuneStart(text[from]) {
 		from--
@@ -307,7 +307,7 @@ func around(text string, i, j int) string {
 	return cut
 }
 
-// marked returns text as HTML in which what was searched for is marked.
+// marked returns text as HTML with the matches marked.
 func marked(text, search string) template.HTML {
 	var b strings.Builder
 	at := 0
@@ -320,5 +320,5 @@ func marked(text, search string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// More is how many others were found in its conversation.
+// More is how many other matches its conversation has.
 func (e event) More() int { return max(0, e.Hits-1) }

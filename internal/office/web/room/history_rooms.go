@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// everywhere fills the list with the newest of all rooms. It goes on with what was sent until the last of these: the
-// place in the journal that a list of one room goes on from says nothing of another.
+// everywhere fills the list with the newest mail of all rooms. The next page continues by time sent: a sequence
+// number in one room's journal means nothing in another.
 func (p *historyPage) everywhere(ask mail.HistoryQuery, begun string) error {
 	ask.Deliveries, ask.Limit = true, page.Rows
 	ask.BySent = !ask.Archive && ask.Search == ""
@@ -45,7 +45,7 @@ func (p *historyPage) everywhere(ask mail.HistoryQuery, begun string) error {
 		return nil
 	}
 	until := all[len(all)-1].Sent
-	if until == all[0].Sent { // all of one moment: the next page is of those before
+	if until == all[0].Sent { // all sent at one moment: the next page begins before it
 		until--
 	}
 	f := maps.Clone(p.Filters)

@@ -64,7 +64,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// What the form does not understand is said, and the form stays as it was filled in.
+// TestHistoryRefuses tests that an invalid filter shows an error, and that the form keeps its contents.
 func TestHistoryRefuses(t *testing.T) {
 	b := newFixture(t)
 	b.Send("builder-1", mail.Draft{Subject: "One"})
@@ -84,7 +84,7 @@ func TestHistoryRefuses(t *testing.T) {
 	}
 }
 
-// A part comes alone, and says what the address is without the form's empty fields.
+// TestHistoryPart tests that a part is served alone, with the address without the form's empty fields.
 func TestHistoryPart(t *testing.T) {
 	b := newFixture(t)
 	b.Send("builder-1", mail.Draft{Subject: "One"})
@@ -100,7 +100,8 @@ func TestHistoryPart(t *testing.T) {
 	}
 }
 
-// The list goes on where it ended, without a second heading of the same day, until everything was shown once.
+// TestHistoryPages tests that the list continues where it ended, without repeating a day's heading, until every
+// message was shown once.
 func TestHistoryPages(t *testing.T) {
 	b := newFixture(t)
 	for i := range 2*page.Rows + 7 {
@@ -144,7 +145,7 @@ func TestMarked(t *testing.T) {
 		{"plain", "", "plain"},
 		{"a<b", "<", "a<mark>&lt;</mark>b"},
 		{"Öl und öl", "ÖL", "<mark>Öl</mark> und <mark>öl</mark>"},
-		{"İstanbul now", "now", "İstanbul <mark>now</mark>"}, // its small letters are longer
+		{"İstanbul now", "now", "İstanbul <mark>now</mark>"}, // its lower case is longer
 		{"Kelvin K now", "now", "Kelvin K <mark>now</mark>"},
 		{"aaa", "aa", "<mark>aa</mark>a"},
 		{"the write  path, the path", "path the", "<mark>the</mark> write  <mark>path</mark>, <mark>the</mark> " +
@@ -158,7 +159,7 @@ func TestMarked(t *testing.T) {
 	}
 }
 
-// Whatever is searched for, marking loses nothing of the text, and opens nothing.
+// FuzzMarked tests that marking loses no text and adds no markup, whatever the search.
 func FuzzMarked(f *testing.F) {
 	f.Add("İ<b>\xffx", "i")
 	f.Add("a\u0130b", "B")
@@ -200,8 +201,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// What is live is the beginning of the list: what has come above it is in it, and what the page has loaded behind it
-// stays.
+// TestHistoryLive tests that a refresh has the beginning of the list with new rows, and leaves the rows loaded later
+// alone.
 func TestHistoryLive(t *testing.T) {
 	b := newFixture(t)
 	for i := range 2 * page.Rows {
@@ -225,7 +226,7 @@ func TestHistoryLive(t *testing.T) {
 	b.Part("/@shop/history", "found").Want(t, 200, "<b>101</b> messages").Without(t, "The newest")
 }
 
-// An export has the whole of what fits, oldest first, in the shape that can be imported.
+// TestHistoryExport tests that an export has all matches, oldest first, in the format for imports.
 func TestHistoryExport(t *testing.T) {
 	b := newFixture(t)
 	const n = mail.MaxLimit + 20
@@ -271,7 +272,7 @@ func TestHistoryExport(t *testing.T) {
 	b.Get("/@shop/history/export?format=md&type=gossip").Want(t, 400, "not a message type")
 }
 
-// The first place of a journal may be a message: a room to which the user writes first has it.
+// TestHistoryExportFirst tests a journal whose first event is a message, as in a room to which the user writes first.
 func TestHistoryExportFirst(t *testing.T) {
 	b := newFixture(t)
 	b.Get("/@shop/history/export?format=json").Want(t, 200, "[]\n")
@@ -316,7 +317,7 @@ func TestHistoryWithoutRooms(t *testing.T) {
 	b.Get("/history/export?format=json").Want(t, 404)
 }
 
-// What the person has deleted is gone at once, though it can be taken back for a moment.
+// TestHistoryHidesDeleted tests that a deleted message is hidden immediately, while it can still be undone.
 func TestHistoryHidesDeleted(t *testing.T) {
 	b := newFixture(t)
 	gone := b.Send("builder-1", mail.Draft{Subject: "Burn this"})

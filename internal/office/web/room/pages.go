@@ -9,7 +9,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Pages are what is in one room, and how much of it is stuck.
+// Pages returns the pages of one room, and a function that counts its stuck mail.
 func Pages() (page.Part, func(*page.View) int) {
 	kept := new(tallies)
 	return page.Part{Templates: templates, Routes: map[string]page.Handler{

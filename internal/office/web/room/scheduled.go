@@ -11,15 +11,15 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// scheduledPage is what waits to be sent, what is due first first.
+// scheduledPage is the mail to be sent later, next due first.
 type scheduledPage struct {
 	*page.View
 	Waiting []waitingMail
-	Kept    []mail.Kept // on this machine, until the way to their rooms is back
+	Kept    []mail.Kept // in the outbox, until the room can be reached
 	Missing page.Missing
 }
 
-// waitingMail is a message that waits to be sent.
+// waitingMail is a message to be sent later.
 type waitingMail struct {
 	*page.View
 	Mail mail.Scheduled
@@ -28,12 +28,12 @@ type waitingMail struct {
 // Here is the address of the page.
 func (p *scheduledPage) Here() string { return p.Scoped(p.Base + "/scheduled") }
 
-// Heading is what it is about.
+// Heading is the subject, or the first line.
 func (m waitingMail) Heading() string {
 	return cmp.Or(m.Mail.Draft.Subject, words.FirstLine(m.Mail.Draft.Body))
 }
 
-// Whom is for whom it is, as the user reads it.
+// Whom names the recipients for the user.
 func (m waitingMail) Whom() string {
 	names := make([]string, len(m.Mail.Draft.To))
 	for i, to := range m.Mail.Draft.To {
@@ -42,7 +42,7 @@ func (m waitingMail) Whom() string {
 	return strings.Join(names, ", ")
 }
 
-// Whose is who sends it; "": the user.
+// Whose is the sender; "": the user.
 func (m waitingMail) Whose() mail.Address {
 	if m.Mail.From == mail.User {
 		return ""
@@ -50,17 +50,17 @@ func (m waitingMail) Whose() mail.Address {
 	return mail.AgentAddress(m.Mail.From)
 }
 
-// Zone is in which time zone another time is meant, unless the browser says it.
+// Zone is the time zone of the form unless the browser sends one.
 func (m waitingMail) Zone() string { return cmp.Or(m.Mail.Zone, page.OfficeZone()) }
 
-// shows reports whether a letter that is kept is for a room that the page shows.
+// shows reports whether mail in the outbox is for a room on the page.
 func (p *scheduledPage) shows(k *mail.Kept) bool {
 	return k.Room == p.Room || p.AllRooms() && slices.ContainsFunc(p.Rooms, func(r mail.RoomStatus) bool {
 		return r.Name == k.Room
 	})
 }
 
-// scheduled shows what waits. A room in which anything does is open.
+// scheduled shows the scheduled mail. A room with scheduled mail is always open.
 func scheduled(v *page.View) error {
 	v.Place, v.Title = "scheduled", "To be sent"
 	p := &scheduledPage{View: v}
@@ -91,7 +91,7 @@ func scheduled(v *page.View) error {
 	return v.Render("scheduled", p, "scheduled-list")
 }
 
-// move sends what waits at another time.
+// move reschedules a message.
 func move(v *page.View) error {
 	l, err := v.LaterForm().Later(v.Now)
 	if err != nil {
@@ -104,7 +104,7 @@ func move(v *page.View) error {
 	return changedScheduled(v, "It is sent "+words.Moment(v.Now, c.At))
 }
 
-// cancel takes back what waits.
+// cancel cancels scheduled messages.
 func cancel(v *page.View) error {
 	ids := v.R.PostForm["id"]
 	for _, id := range ids {

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// waiting returns what waits in the first room.
+// waiting returns the scheduled mail of the first room.
 func (b *fixture) waiting(t *testing.T) []mail.Scheduled {
 	t.Helper()
 	list, err := b.As(mail.User).Scheduled(t.Context())
@@ -21,7 +21,7 @@ func (b *fixture) waiting(t *testing.T) []mail.Scheduled {
 	return list.Scheduled
 }
 
-// TestKept: what this machine keeps until the way to its rooms is back is shown to the person.
+// TestKept tests that the person sees the mail in this machine's outbox.
 func TestKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Get("/@shop/scheduled").Without(t, "kept on this machine")
@@ -38,8 +38,8 @@ func TestKept(t *testing.T) {
 	})
 }
 
-// TestScheduled: what waits is listed, what is due first first, of all rooms too, and is moved and taken back with
-// plain forms.
+// TestScheduled tests that scheduled mail is listed, next due first, over all rooms too, and is moved and cancelled
+// with plain forms.
 func TestScheduled(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})

@@ -15,12 +15,12 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// allRooms makes a request that of a browser that shows all rooms.
+// allRooms makes a request one of a browser that shows all rooms.
 func allRooms(r *http.Request) {
 	r.AddCookie(&http.Cookie{Name: page.ScopeCookie, Value: page.ScopeAll})
 }
 
-// frozenIn has an agent of a room be paused, with mail that waits for it.
+// frozenIn makes an agent of a room frozen, with mail that waits for it.
 func (b *fixture) frozenIn(t *testing.T, room mail.RoomName, name mail.Name) {
 	t.Helper()
 	svc, err := b.Office.Room(t.Context(), room, mail.User)
@@ -42,7 +42,8 @@ func (b *fixture) frozenIn(t *testing.T, room mail.RoomName, name mail.Name) {
 	}
 }
 
-// What is stuck in any room is on the page of all rooms with its room, in the count of the menu, and is mended there.
+// TestStuckInAllRooms tests that stuck mail of any room is on the page of all rooms with its room, is counted in the
+// menu, and can be mended there.
 func TestStuckInAllRooms(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")
@@ -76,7 +77,8 @@ func (b *fixture) sentIn(t *testing.T, room mail.RoomName, from mail.Name, d mai
 	return sent.ID
 }
 
-// The history of all rooms has the newest of each, says whose they are, and goes on.
+// TestHistoryOfAllRooms tests that the history of all rooms has the newest mail of each, names its rooms, and
+// continues.
 func TestHistoryOfAllRooms(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.AddRoom("other")
@@ -104,7 +106,7 @@ func TestHistoryOfAllRooms(t *testing.T) {
 	})
 }
 
-// Channels are of one room, and say so where the browser shows all rooms.
+// TestChannelsOfOneRoom tests that channels cover one room, and say so if the browser shows all rooms.
 func TestChannelsOfOneRoom(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// TestSearchWords: words of the search box that name filters are filters, and nothing else is.
+// TestSearchWords tests that the words in the search box that name filters become filters, and no others.
 func TestSearchWords(t *testing.T) {
 	for typed, want := range map[string]page.Filters{
 		"harbour lights": {"q": "harbour lights"},
@@ -37,8 +37,8 @@ func TestSearchWords(t *testing.T) {
 	}
 }
 
-// TestFindYesterday: a message of yesterday is found by two words in the search box, among those of other days that
-// have the same word.
+// TestFindYesterday tests that two words in the search box find a message of yesterday among others with the same
+// word.
 func TestFindYesterday(t *testing.T) {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 	q, err := page.FiltersOf(url.Values{"q": {"harbour yesterday"}}).Query(now)
@@ -53,7 +53,7 @@ func TestFindYesterday(t *testing.T) {
 	}
 }
 
-// TestSearchPage: what was typed into the search box stands in the fields, and what was found is marked.
+// TestSearchPage tests that the text of the search box fills the fields, and that matches are marked.
 func TestSearchPage(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "scout"}, mail.Presence{Name: "ann"})
@@ -68,8 +68,8 @@ func TestSearchPage(t *testing.T) {
 	b.Get("/@shop/palette?q=since:soon").Want(t, 200)
 }
 
-// TestSearchByConversation: of each conversation the best hit stands there once, and says how many more there are. The
-// list is in order of sending, whenever mail came in.
+// TestSearchByConversation tests that each conversation is listed once, as its best match, with the number of others,
+// sorted by time sent whenever mail arrived.
 func TestSearchByConversation(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
@@ -90,7 +90,7 @@ func TestSearchByConversation(t *testing.T) {
 	b.Get("/@shop/history").Without(t, "more in this conversation")
 }
 
-// TestSearchPages: all conversations are reached, each once, and a list that is got again goes down as far as it did.
+// TestSearchPages tests that every conversation is reached once, and that a refresh covers the same rows.
 func TestSearchPages(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
@@ -100,7 +100,7 @@ func TestSearchPages(t *testing.T) {
 		roots = append(roots, b.Send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "Of lamp " +
 			strconv.Itoa(i)}))
 	}
-	for i := range n { // what is found last and what is shown of a conversation are far from each other
+	for i := range n { // the last match and the one shown of a conversation are far apart
 		b.Send("bob", mail.Draft{To: mail.Recipients{"ann"}, Body: "a lamp", ReplyTo: roots[(i*7)%n]})
 	}
 	shown := regexp.MustCompile(`id="row-([^"]+)"`)

@@ -20,45 +20,45 @@ import (
 )
 
 const (
-	maxShown  = 5   // messages of one group that the page lists
-	maxMended = 10  // that its buttons are about
-	maxGroups = 12  // of one kind
-	oneKind   = 50  // if only that is shown
-	maxLive   = 100 // agents that are proposed
+	maxShown  = 5   // messages listed per group
+	maxMended = 10  // messages per group that its buttons act on
+	maxGroups = 12  // per kind
+	oneKind   = 50  // when only that kind is shown
+	maxLive   = 100 // agents suggested as recipients
 )
 
-// stuckPage is what does not move, why, and what mends it.
+// stuckPage lists stuck mail and other trouble, with reasons and remedies.
 type stuckPage struct {
 	*page.View
-	Kind     string // the only one that is shown; "": all
+	Kind     string // the only kind shown; "": all
 	Sections []stuckSection
-	Closed   []closedRoom // of all rooms: those that are closed, and in which something was stuck
+	Closed   []closedRoom // with all rooms: the closed ones with stuck mail
 	Missing  page.Missing
-	Takers   []liveRoom // of those that have something to be given away
+	Takers   []liveRoom // the rooms with mail to give away
 }
 
-// liveRoom is a room, and who can be given what others left there.
+// liveRoom is a room and the agents there that can take over its mail.
 type liveRoom struct {
 	*page.View
 	Live []mail.Agent
 }
 
-// liveIn asks who is there in a room.
+// liveIn returns the live agents of a room.
 func liveIn(v *page.View) (liveRoom, error) {
 	live, err := v.Svc.Agents(v.Ctx(), mail.RosterQuery{States: mail.LiveStates(), Limit: maxLive})
 	return liveRoom{v, live.Agents}, err
 }
 
-// LiveID is the id of the list of them.
+// LiveID is the id of the list of agents.
 func (r liveRoom) LiveID() string { return liveID(r.Room) }
 
 func liveID(room mail.RoomName) string { return "stuck-live-" + url.PathEscape(string(room)) }
 
-// stuckSection is the groups of one kind, those that have waited longest.
+// stuckSection is the groups of one kind that have waited longest.
 type stuckSection struct {
 	Kind, Title, Why string
 	Groups           []*stuckGroup
-	Total            int // with those that are not shown
+	Total            int // with those not shown
 }
 
 // Rest is how many groups are not shown.
@@ -67,40 +67,39 @@ func (s stuckSection) Rest() int { return s.Total - len(s.Groups) }
 // Here is the address of the page.
 func (p *stuckPage) Here() string { return p.KindHref(p.Kind) }
 
-// KindHref is the address of the page with one kind only.
+// KindHref is the address of the page for one kind.
 func (p *stuckPage) KindHref(kind string) string {
 	return p.Scoped(page.Address(p.Base+"/stuck", "kind", kind))
 }
 
-// stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
-// a notice.
+// stuckGroup is one stuck thing: all mail of one kind for the same agent or address, a bridge, a notice.
 type stuckGroup struct {
 	*page.View
 	Kind     string       // of its section
-	Who      mail.Address // for whom the mail is; "" if the group has a Title instead
+	Who      mail.Address // the recipient; "" if the group has a Title instead
 	Title    string
 	Why      string
 	Since    mail.Time
-	Items    []mail.Item  // the first of the mail, oldest first
-	Count    int          // how much there is
-	Many     bool         // and more
-	Commands []string     // to be typed where the agents run
-	Notice   mail.ID      // what the post office told the user of it
-	Doors    []doorReport // what doors answered, as it told
+	Items    []mail.Item  // the first messages, oldest first
+	Count    int          // how many messages there are
+	Many     bool         // there are more than Count
+	Commands []string     // to type where the agents run
+	Notice   mail.ID      // the post office's notice to the user about it
+	Doors    []doorReport // the doors' answers, from the notice
 	Bridge   string       // the id of a bridge
-	Frozen   mail.Name    // an agent that somebody has paused
-	Waits    []waits.Link // questions that somebody waits for
-	Asks     []*mail.Card // the dialogs at which Who stands
-	Held     []waits.Held // what others hold that it waits for
+	Frozen   mail.Name    // a paused agent
+	Waits    []waits.Link // unanswered questions
+	Asks     []*mail.Card // the dialogs that Who is at
+	Held     []waits.Held // claims of others that Who waits for
 }
 
-// doorReport is what a door answered when it was rung, as the post office tells in its notices.
+// doorReport is a door's answer to a ring, from the post office's notice.
 type doorReport struct {
 	Door   string `json:"door"`
 	Answer string `json:"answer"`
 }
 
-// Key names the group among all, and stays the same from one look to the next.
+// Key identifies the group across requests.
 func (s *stuckGroup) Key() string {
 	key := s.Kind + "-" + url.PathEscape(cmp.Or(string(s.Who), s.Bridge, string(s.Notice), s.Title))
 	if s.View != nil && s.Several() {
@@ -109,16 +108,16 @@ func (s *stuckGroup) Key() string {
 	return key
 }
 
-// LiveID is the id of the list of those who can be given what is in the group.
+// LiveID is the id of the list of agents that can take the group's mail.
 func (s *stuckGroup) LiveID() string { return liveID(s.Room) }
 
-// Shown are the messages that the page lists.
+// Shown are the messages listed on the page.
 func (s *stuckGroup) Shown() []page.Post { return s.Posts(s.Items[:min(maxShown, len(s.Items))]) }
 
 // Rest is how many messages the page does not list.
 func (s *stuckGroup) Rest() int { return max(0, s.Count-maxShown) }
 
-// About says of how much of the mail the buttons are.
+// About says how many messages the buttons act on, if not all.
 func (s *stuckGroup) About() string {
 	if s.Count > len(s.Items) {
 		return " the first " + strconv.Itoa(len(s.Items))
@@ -126,7 +125,7 @@ func (s *stuckGroup) About() string {
 	return ""
 }
 
-// Role is the role that somebody is to have for the mail to move, or "".
+// Role is the role that needs a holder for the mail to move, or "".
 func (s *stuckGroup) Role() string {
 	if s.Kind == "held" {
 		return s.Who.Value()
@@ -134,19 +133,19 @@ func (s *stuckGroup) Role() string {
 	return ""
 }
 
-// Lost reports whether the mail will not be read unless somebody does something with it.
+// Lost reports whether the mail will not be read without help.
 func (s *stuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
 
-// Movable reports whether the mail can go to another reader. What is held goes to whoever is given the role, and would
-// then be there twice.
+// Movable reports whether the mail can go to another reader. Held mail goes to the next holder of its role, so moving
+// it would duplicate it.
 func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
 
-// Tellable reports whether there is an agent who should know that its mail was not read.
+// Tellable reports whether an agent should hear that its mail was not read.
 func (s *stuckGroup) Tellable() bool {
 	return s.Lost() && slices.ContainsFunc(s.Items, func(it mail.Item) bool { return isAgent(it.From) })
 }
 
-// Written is the one message of the user's own that is lost here: it can be deleted. "" if there is none, or others.
+// Written is the group's only message if the user wrote it, so it can be deleted; "" otherwise.
 func (s *stuckGroup) Written() mail.ID {
 	if s.Lost() && s.Count == 1 && s.Items[0].From == mail.ToUser {
 		return s.Items[0].ID
@@ -154,7 +153,7 @@ func (s *stuckGroup) Written() mail.ID {
 	return ""
 }
 
-// WhoHref is the page of the agent or the address for which the mail is; "" if there is none.
+// WhoHref is the page of the recipient; "" if there is none.
 func (s *stuckGroup) WhoHref() string {
 	switch {
 	case s.Who == "":
@@ -165,7 +164,7 @@ func (s *stuckGroup) WhoHref() string {
 	return s.ChannelHref(s.Who)
 }
 
-// isAgent reports whether a sender is an agent of this room, and so can be answered.
+// isAgent reports whether a sender is an agent of this room that can be answered.
 func isAgent(from mail.Address) bool {
 	return (from.Kind() == mail.ToAgent || from == mail.ToOrchestrator) && from != mail.FromSystem &&
 		!strings.Contains(string(from), "@")
@@ -191,7 +190,7 @@ func (t *tallies) stuck(v *page.View) error {
 	return v.Render("stuck", p, "stuck-groups")
 }
 
-// here lists what is stuck in the room.
+// here lists the stuck groups of the room.
 func (p *stuckPage) here(t *tallies, q mail.StuckQuery) error {
 	live, err := liveIn(p.View)
 	if err != nil {
@@ -221,13 +220,13 @@ func countStuck(sections []stuckSection) int {
 	return n
 }
 
-// mended answers a change on this page.
+// mended answers a change made on this page.
 func mended(v *page.View, format string, args ...any) error {
 	return v.Changed("/stuck", "pp-mended, pp-sent", "toast-done",
 		page.Toast{View: v, Text: fmt.Sprintf(format, args...), MS: 6000})
 }
 
-// named returns the messages that a form of this page names.
+// named returns the messages named in a form of this page.
 func named(v *page.View) ([]mail.Item, error) {
 	var items []mail.Item
 	for _, id := range v.R.PostForm["id"] {
@@ -240,7 +239,7 @@ func named(v *page.View) ([]mail.Item, error) {
 	return items, nil
 }
 
-// sendOn sends messages that nobody reads to somebody else, as the user's: whose they were stands above them.
+// sendOn sends unread messages to another recipient as the user. A note above each names its first sender.
 func sendOn(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
@@ -262,7 +261,7 @@ func sendOn(v *page.View) error {
 	return mended(v, "%s sent on to %s", wording.Plural(len(items), "message"), to)
 }
 
-// again is a message as it goes to another reader. The answer to it settles what became of the first.
+// again returns the draft that sends a message to another reader. It replies to the original, which settles that.
 func again(it mail.Item, to string) mail.Draft {
 	note := "*Sent on by the user: it was for " + words.Names(it.To) + ", and was not read.*"
 	if it.From != mail.ToUser {
@@ -279,7 +278,7 @@ func again(it mail.Item, to string) mail.Draft {
 	}
 }
 
-// tellSenders answers mail that nobody will read, so that its sender does not wait.
+// tellSenders answers mail that will not be read, so that its senders stop waiting.
 func tellSenders(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
@@ -307,7 +306,7 @@ func tellSenders(v *page.View) error {
 	return mended(v, "%s told", wording.Plural(len(senders), "sender"))
 }
 
-// giveRole gives an agent a role, and with it the mail that is held for it.
+// giveRole gives an agent a role, and so the mail held for it.
 func giveRole(v *page.View) error {
 	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.R.PostForm.Get("agent")),
 		"agent:")), v.R.PostForm.Get("role")
@@ -333,7 +332,7 @@ func giveRole(v *page.View) error {
 	return mended(v, "%s has the role %s", name, role)
 }
 
-// thaw lets an agent go on that was paused.
+// thaw resumes a paused agent.
 func thaw(v *page.View) error {
 	a, err := v.Svc.Register(v.Ctx(), mail.Presence{Name: mail.Name(v.R.PostForm.Get("agent")), State: mail.Idle,
 		Update: true})
@@ -343,7 +342,7 @@ func thaw(v *page.View) error {
 	return mended(v, "%s goes on", a.Name)
 }
 
-// dismiss archives what the post office told the user.
+// dismiss archives notices of the post office to the user.
 func dismiss(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
@@ -360,7 +359,7 @@ func dismiss(v *page.View) error {
 	return mended(v, "Dismissed")
 }
 
-// syncBridge brings a bridge's files in step now.
+// syncBridge syncs a bridge's files now.
 func (t *tallies) syncBridge(v *page.View) error {
 	b, err := v.Svc.SyncBridge(v.Ctx(), v.R.PostForm.Get("bridge"))
 	if err != nil {
@@ -373,7 +372,7 @@ func (t *tallies) syncBridge(v *page.View) error {
 	return mended(v, "%s is in step", b.ID)
 }
 
-// verifyRoom reads every line of the room's files.
+// verifyRoom checks every line of the room's files.
 func verifyRoom(v *page.View) error {
 	found, err := v.Svc.Verify(v.Ctx())
 	if err != nil {
@@ -388,12 +387,12 @@ func verifyRoom(v *page.View) error {
 		wording.Plural(found.Lines, "line"), p.File, p.Line, p.Text)
 }
 
-// tallies remember how much is stuck in each room.
+// tallies caches the stuck count of each room.
 type tallies struct {
-	rooms sync.Map // of tally, by the name of the room
+	rooms sync.Map // room name to tally
 }
 
-// tally is how much was stuck when the room's journal stood there.
+// tally is the number of stuck groups at one sequence number.
 type tally struct {
 	seq  mail.Seq
 	at   time.Time
@@ -402,12 +401,12 @@ type tally struct {
 }
 
 const (
-	tallyAge  = 30 * time.Second     // what time alone makes stuck is counted that late at most
-	tallyFree = 5 * time.Millisecond // counting that takes longer may take a twentieth of the time
+	tallyAge  = 30 * time.Second     // the longest delay before a count includes things stuck by time alone
+	tallyFree = 5 * time.Millisecond // a slower count may use at most a twentieth of the time
 )
 
-// Get returns the count, counting only if something happened since the last time. A large room in which much happens
-// is counted less often.
+// Get returns the count. It counts only if the sequence number changed or the count is old, and less often if
+// counting is slow.
 func (t *tallies) Get(room mail.RoomName, seq mail.Seq, count func() int) int {
 	began := time.Now()
 	kept, _ := t.rooms.Load(room)
@@ -421,13 +420,13 @@ func (t *tallies) Get(room mail.RoomName, seq mail.Seq, count func() int) int {
 	return n
 }
 
-// put remembers a count.
+// put caches a count.
 func (t *tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
 
-// Forget has the room counted again.
+// Forget drops a room's count, so that the next Get counts again.
 func (t *tallies) Forget(room mail.RoomName) { t.rooms.Delete(room) }
 
-// count is how many things are stuck in the rooms that a page shows.
+// count is the number of stuck groups in the rooms of a page.
 func (t *tallies) count(v *page.View) int {
 	if !v.Several() {
 		return t.countIn(v)
@@ -447,7 +446,7 @@ func (t *tallies) count(v *page.View) int {
 	return n
 }
 
-// countIn is how many things are stuck in a room. If it cannot be found out now, the page itself will say so.
+// countIn is the number of stuck groups in a room, or 0 on an error, which the page itself will show.
 func (t *tallies) countIn(v *page.View) int {
 	return t.Get(v.Room, v.At, func() int {
 		sections, err := stuckGroups(v, mail.StuckQuery{Limit: 1, Mail: 1})
@@ -458,7 +457,7 @@ func (t *tallies) countIn(v *page.View) int {
 	})
 }
 
-// groups finds what is stuck in a room, and remembers how much if it is all that there is.
+// groups finds the stuck groups of a room, and caches their number if q asks for every kind.
 func (t *tallies) groups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
 	began := time.Now()
 	sections, err := stuckGroups(v, q)

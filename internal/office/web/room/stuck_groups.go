@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	noticeTime  = 7 * 24 * time.Hour // how long a notice asks for somebody who does not dismiss it
-	mostNotices = 100                // that are looked at, the newest
+	noticeTime  = 7 * 24 * time.Hour // how long a notice that is not dismissed is listed
+	mostNotices = 100                // the newest notices examined
 )
 
-// stuckSections are the kinds of groups, in the order in which they ask for somebody.
+// stuckSections returns the kinds of groups, most urgent first.
 func stuckSections() []stuckSection {
 	return []stuckSection{
 		{Kind: string(mail.StuckAsking), Title: "Asking you",
@@ -47,7 +47,7 @@ func stuckSections() []stuckSection {
 	}
 }
 
-// stuckGroups finds what is stuck: of mail as much as q asks for.
+// stuckGroups finds the stuck groups, with at most the mail that q asks for.
 func stuckGroups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
 	c := &catch{View: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
 	if err := c.all(q); err != nil {
@@ -73,14 +73,14 @@ func stuckGroups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
 	return slices.DeleteFunc(sections, func(s stuckSection) bool { return len(s.Groups) == 0 }), nil
 }
 
-// catch gathers groups.
+// catch collects groups.
 type catch struct {
 	*page.View
 	found  map[string]*stuckGroup // by Key
-	totals map[string]int         // by kind: how many groups of mail there are
+	totals map[string]int         // by kind: groups of mail
 }
 
-// all finds what q asks for, and perhaps more.
+// all finds the groups that q asks for, and perhaps more.
 func (c *catch) all(q mail.StuckQuery) error {
 	switch {
 	case q.Kind == mail.StuckAsking:
@@ -102,14 +102,14 @@ func (c *catch) all(q mail.StuckQuery) error {
 	return nil
 }
 
-// add puts a group among the others.
+// add records a group.
 func (c *catch) add(s *stuckGroup) *stuckGroup {
 	s.View = c.View
 	c.found[s.Key()] = s
 	return s
 }
 
-// mail finds the messages that do not move.
+// mail finds the stuck messages.
 func (c *catch) mail(q mail.StuckQuery) error {
 	list, err := c.Svc.Stuck(c.Ctx(), q)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *catch) mail(q mail.StuckQuery) error {
 	return nil
 }
 
-// group adds the mail of one kind for one reader, with why it does not move, as its first message tells.
+// group adds the mail of one kind for one reader. The reason comes from its first message.
 func (c *catch) group(g *mail.StuckGroup) error {
 	switch g.Kind {
 	case mail.StuckClaim:
@@ -162,7 +162,7 @@ func (c *catch) group(g *mail.StuckGroup) error {
 	return err
 }
 
-// whyWaiting says why a message that should have made an agent look has not.
+// whyWaiting explains why an agent has not looked at a message that should have woken it.
 func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	switch {
 	case a.State == mail.Frozen:
@@ -189,7 +189,7 @@ func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	return "It is being woken " + by(d) + ", and that has not worked yet."
 }
 
-// by says through which door somebody is woken, or on which machine.
+// by names the door, or the machine, of a wake.
 func by(d mail.Delivery) string {
 	if d.Machine != "" {
 		return "on " + string(d.Machine)
@@ -197,7 +197,7 @@ func by(d mail.Delivery) string {
 	return "by " + d.Wake
 }
 
-// mostHolders is how many former holders of a role are named.
+// mostHolders limits the former holders of a role that are named.
 const mostHolders = 5
 
 func (c *catch) whyHeld(d mail.Delivery) (string, error) {
@@ -244,7 +244,7 @@ func whyExpired(d mail.Delivery) string {
 	return "Nobody in the audience read it in time."
 }
 
-// since says since when an agent is in its state.
+// since says how long an agent has been in its state.
 func (c *catch) since(a *mail.Agent) string {
 	if a.Since == 0 {
 		return ""
@@ -252,7 +252,7 @@ func (c *catch) since(a *mail.Agent) string {
 	return " since " + words.Moment(c.Now, a.Since)
 }
 
-// doorCommands are what gives an agent a door. These are the clients that pennypost install knows.
+// doorCommands are the commands that give an agent a door. The listed clients are those pennypost install knows.
 func doorCommands(a *mail.Agent) []string {
 	switch name := config.BareClient(a.Client); name {
 	case "agy", "claude", "cline", "codex", "copilot", "cursor", "gemini", "goose", "opencode", "pi", "qwen",
@@ -262,7 +262,7 @@ func doorCommands(a *mail.Agent) []string {
 	return []string{"pennypost doctor"}
 }
 
-// noticed is what the post office says in the metadata of its notices to the user.
+// noticed is the metadata of a notice to the user.
 type noticed struct {
 	Wake *struct {
 		Agent    mail.Name    `json:"agent"`
@@ -278,7 +278,7 @@ type noticed struct {
 	} `json:"wake_budget"`
 }
 
-// notices finds what the post office told the user and is still so, until the user archives it.
+// notices finds the unarchived notices that still hold.
 func (c *catch) notices() error {
 	got, err := c.Svc.Inbox(c.Ctx(), mail.InboxQuery{All: true, Newest: true, From: string(mail.FromSystem),
 		Limit: mostNotices})
@@ -297,12 +297,12 @@ func (c *catch) notices() error {
 	return nil
 }
 
-// anyMoves reports whether somebody has yet to look at one of the messages.
+// anyMoves reports whether a recipient has not yet looked at one of the messages.
 func (c *catch) anyMoves(ids []mail.ID) (bool, error) {
 	for _, id := range ids {
 		it, err := c.Svc.Message(c.Ctx(), id)
 		if mail.CodeOf(err) == mail.NotFound {
-			continue // erased since
+			continue // erased meanwhile
 		}
 		if err != nil {
 			return false, err
@@ -318,7 +318,7 @@ func (c *catch) anyMoves(ids []mail.ID) (bool, error) {
 	return false, nil
 }
 
-// notice adds one notice: to the mail that it tells of, if that is stuck, else for itself.
+// notice adds a notice to the stuck mail that it is about or, if there is none, as its own group.
 func (c *catch) notice(it *mail.Item) error {
 	var n noticed
 	_ = jsonx.Unmarshal(it.Metadata, &n) // most have none
@@ -333,7 +333,7 @@ func (c *catch) notice(it *mail.Item) error {
 	}
 	if len(about) > 0 {
 		if moves, err := c.anyMoves(about); err != nil || !moves {
-			return err // it has looked since
+			return err // it has looked meanwhile
 		}
 	}
 	s := c.found[(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
@@ -351,7 +351,7 @@ func (c *catch) notice(it *mail.Item) error {
 	return nil
 }
 
-// bridges finds those that fail, or do not understand something.
+// bridges finds bridges that fail or have rejected input.
 func (c *catch) bridges() error {
 	all, err := c.Svc.Bridges(c.Ctx())
 	if err != nil {
@@ -376,7 +376,7 @@ func (c *catch) bridges() error {
 	return nil
 }
 
-// room adds what is to be said of the room itself.
+// room adds the faults of the room itself.
 func (c *catch) room() {
 	i := slices.IndexFunc(c.Rooms, func(r mail.RoomStatus) bool { return r.Name == c.Room })
 	if i < 0 {
@@ -407,7 +407,7 @@ func (c *catch) room() {
 	}
 }
 
-// command is what to type in a terminal about this room.
+// command is a command line for this room.
 func command(v *page.View, words string) string {
 	return "pennypost --room " + string(v.Room) + " " + words
 }

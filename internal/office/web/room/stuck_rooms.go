@@ -8,17 +8,17 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// closedRoom is a room that is closed, and how much was stuck in it then.
+// closedRoom is a closed room and how much was stuck when it closed.
 type closedRoom struct {
 	*page.View
 	AsOf  mail.Time
 	Total int
 }
 
-// Href is where it is seen: looking there opens the room.
+// Href is the address of the room's own page, which opens the room.
 func (c closedRoom) Href() string { return page.Query(c.Base+"/stuck", "rooms", page.ScopeOne) }
 
-// closedRooms finds those of closed rooms in which something is stuck, without opening more than a few.
+// closedRooms finds the closed rooms with stuck mail, and opens at most a few.
 func closedRooms(v *page.View, closed []mail.RoomName) ([]closedRoom, page.Missing, error) {
 	fleet, err := v.FleetOf(mail.FleetQuery{Rooms: closed, Part: mail.FleetStuck, Limit: 1})
 	var out []closedRoom
@@ -33,7 +33,7 @@ func closedRooms(v *page.View, closed []mail.RoomName) ([]closedRoom, page.Missi
 	return out, page.Missing{NotRead: fleet.NotRead, Away: fleet.Away}, err
 }
 
-// everywhere lists what is stuck in all rooms: of those that are open as each would by itself, of the others how much.
+// everywhere lists the stuck groups of all open rooms, and only totals for the others.
 func (p *stuckPage) everywhere(t *tallies, q mail.StuckQuery) error {
 	open, closed, away := p.Apart()
 	byKind := make(map[string]*stuckSection)
@@ -72,7 +72,7 @@ func (p *stuckPage) everywhere(t *tallies, q mail.StuckQuery) error {
 			p.Sections = append(p.Sections, *into)
 		}
 	}
-	if q.Kind != "" { // closed rooms say how much is stuck, and not of which kind
+	if q.Kind != "" { // closed rooms have totals but no kinds
 		closed = nil
 	}
 	var err error
@@ -81,5 +81,5 @@ func (p *stuckPage) everywhere(t *tallies, q mail.StuckQuery) error {
 	return err
 }
 
-// givable reports whether somebody who is there can be given what is in the group.
+// givable reports whether a live agent can take the group's mail.
 func (s *stuckGroup) givable() bool { return s.Movable() || s.Role() != "" }

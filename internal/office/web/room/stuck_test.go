@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// nothingStuck is what the page says when there is nothing to mend.
+// nothingStuck is the page's text when nothing is stuck.
 const nothingStuck = "Nothing is stuck."
 
 func TestStuckNothing(t *testing.T) {
@@ -24,16 +24,16 @@ func TestStuckNothing(t *testing.T) {
 		mail.Presence{Name: "builder-2", State: mail.Idle})
 	// it looks when its turn ends
 	b.Send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Type: "question"})
-	b.Send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "status"})           // that wakes nobody
-	b.Send("builder-1", mail.Draft{To: mail.Recipients{"user"}, Type: "question"})              // the inbox has it
-	b.Send("builder-1", mail.Draft{To: mail.Recipients{"project:none"}, Priority: "urgent"})    // nobody carries it
-	read := b.Send("builder-3", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "question"}) // it is read
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "status"})           // wakes no one
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"user"}, Type: "question"})              // in the inbox
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"project:none"}, Priority: "urgent"})    // no carriers
+	read := b.Send("builder-3", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "question"}) // read below
 	_, err := b.As("builder-2").Mark(t.Context(), mail.Marking{IDs: []mail.ID{read}, Mark: mail.MarkRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Register(mail.Presence{Name: "gone", State: mail.Gone})
-	for _, to := range []string{"role:nobody", "gone"} { // it was withdrawn
+	for _, to := range []string{"role:nobody", "gone"} { // withdrawn
 		q := b.Send("builder-1", mail.Draft{To: mail.Recipients{to}, Type: "question"})
 		if err := b.As("builder-1").Withdraw(t.Context(), q); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestStuckNothing(t *testing.T) {
 	b.Get("/@shop/stuck").Want(t, http.StatusOK, nothingStuck).Without(t, `data-count="stuck"`)
 }
 
-// stuckFixture is a room in which mail of most kinds is stuck, and the messages by their subjects.
+// stuckFixture is a room with stuck mail of most kinds.
 func stuckFixture(t *testing.T) *fixture {
 	b := newFixture(t)
 	b.Register(
@@ -83,7 +83,7 @@ func TestStuckKinds(t *testing.T) {
 	b.Get("/@shop/").Want(t, http.StatusOK, `data-count="stuck">5</b>`)
 }
 
-// TestStuckByTime: what time alone makes stuck, and what it does not.
+// TestStuckByTime tests which mail gets stuck by time alone.
 func TestStuckByTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "lead", State: mail.Working},
@@ -114,7 +114,7 @@ func TestStuckSendOn(t *testing.T) {
 		t.Fatalf("the form has the ids %v", ids)
 	}
 	form := url.Values{"id": ids, "to": {"lead"}}
-	for range 2 { // pressed twice, it is sent once
+	for range 2 { // pressing twice sends once
 		got := b.Post("/@shop/stuck/again", form, sitetest.AsScript("form"))
 		got.Want(t, http.StatusOK, "2 messages sent on to lead")
 		if got.Header.Get("HX-Retarget") != "#toasts" || !strings.Contains(got.Header.Get("HX-Trigger"), "pp-mended") {
@@ -148,7 +148,7 @@ func TestStuckSendOn(t *testing.T) {
 	}
 }
 
-// formIDs returns the ids in the form below the message with that subject.
+// formIDs returns the ids in the form below the message with a subject.
 func formIDs(t *testing.T, page, subject string) []string {
 	t.Helper()
 	_, rest, ok := strings.Cut(page, subject)
@@ -214,7 +214,7 @@ func TestStuckThaw(t *testing.T) {
 	b.Get("/@shop/stuck").Want(t, http.StatusOK, "For the paused").Without(t, "It is paused", "Resume it")
 }
 
-// TestStuckNotices: what the post office told the user stands under its kind, until it is so no more or was dismissed.
+// TestStuckNotices tests that a notice is listed under its kind until it no longer holds or is dismissed.
 func TestStuckNotices(t *testing.T) {
 	b := stuckFixture(t)
 	ids := formIDs(t, b.Get("/@shop/stuck").Body, "For the idler")
@@ -243,7 +243,7 @@ func TestStuckNotices(t *testing.T) {
 	b.Post("/@shop/stuck/dismiss", url.Values{"id": {"nothing"}}).Want(t, http.StatusNotFound)
 }
 
-// failingRoom is a room whose bridges fail and whose file has bad lines.
+// failingRoom is a room with failing bridges and a file with bad lines.
 type failingRoom struct{ mail.Service }
 
 func (failingRoom) Bridges(context.Context) ([]mail.BridgeStatus, error) {
@@ -296,7 +296,7 @@ func TestStuckFiles(t *testing.T) {
 	b.Post("/@shop/stuck/verify", nil).Want(t, http.StatusSeeOther)
 }
 
-// TestStuckHostile: what agents call themselves and their mail is text on this page too.
+// TestStuckHostile tests that hostile names and mail appear as text.
 func TestStuckHostile(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "lead"})
@@ -330,7 +330,7 @@ func TestStuckHostile(t *testing.T) {
 	b.Get("/@shop/stuck").Want(t, http.StatusOK, "Dead letters").Without(t, "<script>alert", "<img")
 }
 
-// TestTallies: counting is done when something happened, and in a large room not all the time.
+// TestTallies tests that a room is counted after changes, and less often if counting is slow.
 func TestTallies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ts room.Tallies
@@ -368,7 +368,7 @@ func TestTallies(t *testing.T) {
 	})
 }
 
-// TestStuckAsking: an agent at its client's dialog is stuck, whether mail waits for it or not.
+// TestStuckAsking tests that an agent at its client's dialog is stuck even if no mail waits for it.
 func TestStuckAsking(t *testing.T) {
 	b := newFixture(t)
 	svc := b.As("asker")

@@ -13,13 +13,13 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// The kinds of groups that are about questions instead of mail.
+// The kinds of groups that are about questions.
 const (
 	stuckCircle     mail.StuckKind = "circle"
 	stuckUnanswered mail.StuckKind = "unanswered"
 )
 
-// asking adds an agent that is at a dialog of its client to those that are found, if it is not there.
+// asking adds an agent that is at a client dialog, unless it was found already, and returns its group.
 func (c *catch) asking(agent mail.Address, since mail.Time) *stuckGroup {
 	s := &stuckGroup{Kind: string(mail.StuckAsking), Who: agent, Since: since}
 	if known := c.found[s.Key()]; known != nil {
@@ -29,7 +29,7 @@ func (c *catch) asking(agent mail.Address, since mail.Time) *stuckGroup {
 	return c.add(s)
 }
 
-// dialogs finds the agents that are at a dialog of their client, and what these ask.
+// dialogs finds the agents at client dialogs, with the questions asked there.
 func (c *catch) dialogs() {
 	cards := c.CardsIn(c.Room)
 	for i := range cards {
@@ -38,10 +38,10 @@ func (c *catch) dialogs() {
 	}
 }
 
-// ofWaits reports whether groups of a kind are about questions.
+// ofWaits reports whether a kind is about questions.
 func ofWaits(kind mail.StuckKind) bool { return kind == stuckCircle || kind == stuckUnanswered }
 
-// waits finds who waits in a circle, and who waits long for an answer of somebody who has seen the question.
+// waits finds circles of waits, and questions that were seen but have long gone unanswered.
 func (c *catch) waits() error {
 	links, _, err := waits.In(c.View)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *catch) waits() error {
 	looked := 0
 	for _, l := range links {
 		if !l.Late() || looked == mostLate {
-			break // the others wait less long
+			break // the rest have waited less long
 		}
 		if round[l.Question] || l.Asked == "" || l.Asked == mail.User {
 			continue
@@ -74,21 +74,21 @@ func (c *catch) waits() error {
 	return nil
 }
 
-// mostLate is how many questions are looked at.
+// mostLate limits the questions examined.
 const mostLate = 200
 
-// seen reports whether the reader was shown the question: what it did not see is stuck as mail.
+// seen reports whether the reader was shown the question. An unseen one is stuck as mail.
 func (c *catch) seen(l waits.Link) (bool, error) {
 	it, err := c.Svc.Message(c.Ctx(), l.Question)
 	if mail.CodeOf(err) == mail.NotFound {
-		return false, nil // erased since
+		return false, nil // erased meanwhile
 	}
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
 		return d.Agent == l.Asked && (d.State == mail.Presented || d.State == mail.Read || d.State == mail.Archived)
 	}), err
 }
 
-// circle adds a circle, which may have been found by several ways into it.
+// circle adds a circle. Several chains may lead into the same one.
 func (c *catch) circle(chain waits.Chain) {
 	var members []string
 	for _, l := range chain.Circle {
@@ -104,7 +104,7 @@ func (c *catch) circle(chain waits.Chain) {
 	}
 }
 
-// unanswered adds a question to those that wait for the same agent.
+// unanswered adds a question to the group of the agent that was asked.
 func (c *catch) unanswered(l waits.Link) {
 	s := &stuckGroup{Kind: string(stuckUnanswered), Who: mail.Address("agent:" + l.Asked), Since: l.Since}
 	if known := c.found[s.Key()]; known != nil {
@@ -124,10 +124,10 @@ func (c *catch) unanswered(l waits.Link) {
 // MoreWaits is how many questions the page does not list.
 func (s *stuckGroup) MoreWaits() int { return max(0, s.Count-len(s.Waits)) }
 
-// remindAgain is how much time passes before the same reminder is sent once more.
+// remindAgain is the time until the same reminder can be sent again.
 const remindAgain = 10 * time.Minute
 
-// remind writes to whoever is asked, which wakes them as a message of the user does.
+// remind sends the asked agent a message from the user, which wakes it as any such message does.
 func remind(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
@@ -155,7 +155,7 @@ func remind(v *page.View) error {
 	return mended(v, "%s was reminded", words.Who(to))
 }
 
-// withdraw takes a question back, for whoever asked it.
+// withdraw withdraws questions on behalf of their askers.
 func withdraw(v *page.View) error {
 	items, err := named(v)
 	if err != nil {

@@ -12,34 +12,33 @@ import (
 )
 
 const (
-	talkPosts = 50              // what a conversation shows at first, and what "earlier" adds
-	talkMost  = 300             // what it shows at most: each change in the room makes it again
-	talkCrowd = 6               // recipients that are named one by one
-	talkPause = 5 * time.Minute // after which a sender that goes on is named again
+	talkPosts = 50              // messages shown at first, and added by "earlier"
+	talkMost  = 300             // messages shown at most: each change in the room renders them again
+	talkCrowd = 6               // recipients named one by one
+	talkPause = 5 * time.Minute // a sender is named again after a pause this long
 )
 
-// talk is a conversation that goes on: the newest message is at the bottom, and it grows at both ends.
+// talk is a live conversation: the newest message is at the bottom, and it grows at both ends.
 type talk struct {
 	*page.View
 	Path    string // of the page
-	Mixed   bool   // it is an agent's, to many addresses
+	Mixed   bool   // an agent's conversation, to many addresses
 	Days    []page.Group[said]
 	Count   int
-	Here    string // where it is got again, from the message on with which it begins
-	Earlier string // where it is got with more of what came before; "": this is all
-	History string // where the rest is, if it is too much for this page
+	Here    string // the address that refreshes it, from its first message on
+	Earlier string // the address with earlier messages; "": none are left
+	History string // the address of the rest, if this page cannot show it
 }
 
-// said is a message of a conversation in its place.
+// said is a message in a conversation.
 type said struct {
 	page.Post
-	Mixed    bool       // those around it are to others
-	GoesOn   bool       // the message above is of the same sender, and of the same time
-	Answered *page.Post // what it answers, if that stands further up
+	Mixed    bool       // its neighbours have other recipients
+	GoesOn   bool       // the message above has the same sender, and is recent
+	Answered *page.Post // the message it answers, if that is further up
 }
 
-// talkOf returns the messages that ask accepts in order of sending, whenever they arrived: the newest, or those from
-// the place on that the address names.
+// talkOf returns the messages that match ask in the order sent: the newest, or those from the spot in the address on.
 func talkOf(v *page.View, ask mail.HistoryQuery, path string) (*talk, error) {
 	from, err := talkFrom(v, ask)
 	if err != nil {
@@ -69,7 +68,7 @@ func talkOf(v *page.View, ask mail.HistoryQuery, path string) (*talk, error) {
 	first := page.SpotOf(&items[0]).String()
 	t.Here = page.Query(path, "from", first)
 	switch {
-	case !got.More: // what comes in late may stand above the first
+	case !got.More: // a late arrival may sort above the first
 		t.Here = page.Query(path, "from", "")
 	case len(items) < talkMost:
 		t.Earlier = page.Query(path, "before", first)
@@ -79,7 +78,7 @@ func talkOf(v *page.View, ask mail.HistoryQuery, path string) (*talk, error) {
 	return t, nil
 }
 
-// talkFrom returns where the conversation is to begin; the zero spot: wherever the newest messages do.
+// talkFrom returns the spot where the conversation begins; the zero spot: show the newest messages.
 func talkFrom(v *page.View, ask mail.HistoryQuery) (page.Spot, error) {
 	q := v.R.URL.Query()
 	before, err := page.ParseSpot(q.Get("before"))
@@ -95,12 +94,12 @@ func talkFrom(v *page.View, ask mail.HistoryQuery) (page.Spot, error) {
 	return page.SpotOf(&got.Messages[0]), nil
 }
 
-// historyHref is the address of the history with what ask asks for.
+// historyHref is the address of the history that ask selects.
 func historyHref(v *page.View, ask mail.HistoryQuery) string {
 	return page.Address(v.Base+"/history", "agent", string(ask.Agent), "to", ask.To)
 }
 
-// add puts items[i] below the others. there says where those stand.
+// add appends items[i]. there holds the indexes of the messages above.
 func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	it := items[i]
 	name := words.Date(t.Now, it.Sent)
@@ -117,8 +116,8 @@ func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	t.Days = page.Grouped(t.Days, name, s)
 }
 
-// writingTo is the box below a conversation, which may be an answer to the message that the address names: then it
-// goes to that one's sender too.
+// writingTo returns the box below a conversation. If the address names a message, the box answers it and also writes
+// to its sender.
 func writingTo(v *page.View, to mail.Address, path string) (page.Box, error) {
 	b := page.Box{View: v, To: string(to), Label: "Write to " + words.Who(to), Plain: path,
 		Next: strings.TrimPrefix(path, v.Base)}

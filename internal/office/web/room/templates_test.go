@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// TestStuckTemplates: all that can be stuck is drawn.
+// TestStuckTemplates draws every kind of stuck group.
 func TestStuckTemplates(t *testing.T) {
 	now := time.Now()
 	site := &page.Site{Assets: asset.New(), Templates: page.NewTemplates(templates),

@@ -10,33 +10,33 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-const deepest = 4 // how far replies are indented; those below go straight down
+const deepest = 4 // replies below this depth are not indented further
 
-// threadPage is a conversation as the tree that its replies make.
+// threadPage is a conversation as a tree of replies.
 type threadPage struct {
 	*page.View
-	ID      mail.ID // of the message that began it
+	ID      mail.ID // of the first message
 	Subject string
 	Roots   []branch
 	Count   int
-	Earlier bool // it is longer than what is shown
+	Earlier bool // earlier messages are not shown
 	Issues  []string
 	People  []mail.Name
 	Docs    []threadDoc
-	Unread  int // of those messages that are to the user
+	Unread  int // among the messages to the user
 	Box     *page.Box
 }
 
-// threadDoc is a document that a message of the thread names.
+// threadDoc is a document named in the thread.
 type threadDoc struct {
 	Path, Href string
 }
 
-// branch is a message and what was answered to it.
+// branch is a message and its replies.
 type branch struct {
 	page.Post
-	Answers string   // whom it answers
-	Apart   bool     // that does not stand right above it
+	Answers string   // the sender of the message it answers
+	Apart   bool     // that message is not right above
 	Below   []branch // replies, indented
 }
 
@@ -63,8 +63,7 @@ func thread(v *page.View) error {
 	return v.Render("thread", p, "thread", "writing")
 }
 
-// threadOf returns the messages of the thread to which one belongs, in order of sending, and whether it has earlier
-// ones than it returns.
+// threadOf returns the messages in the thread of a message, in the order sent, and whether there are earlier ones.
 func threadOf(v *page.View, id mail.ID) ([]mail.Item, bool, error) {
 	got, err := v.Svc.History(v.Ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true,
 		Limit: mail.MaxLimit})
@@ -80,7 +79,7 @@ func threadOf(v *page.View, id mail.ID) ([]mail.Item, bool, error) {
 	return items, got.More, nil
 }
 
-// head notes what the whole conversation is about, and who takes part.
+// head collects the conversation's issues, participants and documents.
 func (p *threadPage) head(items []mail.Item) {
 	for i := range items {
 		it := &items[i]
@@ -100,7 +99,7 @@ func (p *threadPage) head(items []mail.Item) {
 	}
 }
 
-// withNew adds a name to a list if it is not there.
+// withNew appends a name to a list that lacks it.
 func withNew[T ~string](list []T, one T) []T {
 	if one == "" || slices.Contains(list, one) {
 		return list
@@ -108,36 +107,36 @@ func withNew[T ~string](list []T, one T) []T {
 	return append(list, one)
 }
 
-// IssueHref is everything about an issue.
+// IssueHref is the history of an issue.
 func (p *threadPage) IssueHref(issue string) string {
 	return page.Filters{"issue": issue}.Href(p.Base + "/history")
 }
 
-// filters let through this thread and no more.
+// filters select this thread.
 func (p *threadPage) filters() page.Filters {
 	return page.Filters{"thread": string(p.ID), "archive": "1"}
 }
 
-// HistoryHref is the thread in the history.
+// HistoryHref is the address of the thread in the history.
 func (p *threadPage) HistoryHref() string { return p.filters().Href(p.Base + "/history") }
 
-// ExportHref is the address from which the thread is had as a file.
+// ExportHref is the address that exports the thread as a file.
 func (p *threadPage) ExportHref(format string) string {
 	return p.filters().Href(p.Base+"/history/export", "format", format)
 }
 
-// Here is the address of the page, for its refreshing.
+// Here is the address of the page, used to refresh it.
 func (p *threadPage) Here() string { return p.Base + page.ThreadPath(p.ID) }
 
-// tree arranges messages below what they answer. A message that answers one that is not there stands by itself, and so
-// does one of a ring.
+// tree arranges replies below the messages they answer. A reply to a message that is absent becomes a root, as does
+// the first message of a cycle.
 func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) []branch {
 	parents := parentsOf(items)
 	below := make(map[int][]int)
 	for i := range items {
 		below[parents[i]] = append(below[parents[i]], i)
 	}
-	last := -1 // the message that stands above
+	last := -1 // the message above
 	var grow func(list []int, depth int) []branch
 	grow = func(list []int, depth int) []branch {
 		var out []branch
@@ -161,8 +160,8 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 	return grow(below[-1], 0)
 }
 
-// parentsOf returns for each message which of them it answers; -1: none. Ids of other systems can make rings: the
-// first message of one has no parent.
+// parentsOf returns the index of the message that each one answers; -1: none. Ids from other systems can form cycles,
+// so the first message of a cycle has no parent.
 func parentsOf(items []mail.Item) []int {
 	at := make(map[mail.ID]int, len(items))
 	parents := make([]int, len(items))
@@ -189,8 +188,8 @@ func indexOf(items []mail.Item, id mail.ID) int {
 	return slices.IndexFunc(items, func(it mail.Item) bool { return it.ID == id })
 }
 
-// writeTo is the box below the conversation: an answer to the message that the address names, else to the last that
-// somebody else wrote who can be answered. nil: nobody can.
+// writeTo returns the box below the conversation: it answers the message named in the address, else the last message
+// from another sender who can be answered. nil: no one can.
 func (p *threadPage) writeTo(items []mail.Item) (*page.Box, error) {
 	b := &page.Box{View: p.View, Plain: p.Here(), Next: page.ThreadPath(p.ID)}
 	if id := mail.ID(p.R.URL.Query().Get("reply")); id != "" {
@@ -212,7 +211,7 @@ func (p *threadPage) writeTo(items []mail.Item) (*page.Box, error) {
 	return b.Answering(&items[len(items)-1])
 }
 
-// unreadByUser reports whether a message waits for the user to read it.
+// unreadByUser reports whether the user has not read a message addressed to them.
 func unreadByUser(it *mail.Item) bool {
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
 		return d.Agent == mail.User &&
@@ -220,7 +219,7 @@ func unreadByUser(it *mail.Item) bool {
 	})
 }
 
-// threadRead marks what waits in a thread for the user as read.
+// threadRead marks the user's mail in a thread as read.
 func threadRead(v *page.View) error {
 	id, ok := strings.CutSuffix(v.R.PathValue("id"), "/read")
 	if !ok {

@@ -38,7 +38,7 @@ func TestThread(t *testing.T) {
 		if !regexp.MustCompile(`delivered \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
 			t.Errorf("the receipts are not told:\n%s", a.Body)
 		}
-		// The box answers the last message of somebody else, which asks.
+		// The box answers the last message of another sender, which asks.
 		a.Want(t, 200, `name="reply_to" value="`+string(second)+`"`, `name="type" value="answer"`,
 			`name="to" value="agent:builder-2"`)
 	}
@@ -63,8 +63,8 @@ func TestThread(t *testing.T) {
 		`id="thread"`).Without(t, "messages to you read", "<html")
 }
 
-// TestThreadTree: a reply is indented below what it answers, down to a depth; below that nothing is lost, and each
-// says what it answers.
+// TestThreadTree tests that a reply is indented below its parent down to a limit, that deeper ones are still shown,
+// and that each says what it answers.
 func TestThreadTree(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
@@ -102,8 +102,8 @@ func TestThreadTree(t *testing.T) {
 	}
 }
 
-// TestThreadBySent: replies stand in order of sending, though they came in backwards, and a message whose times say
-// that it was sent before what it answers stands below that one all the same.
+// TestThreadBySent tests that replies are sorted by time sent, even if they arrived backwards, and that a reply with
+// an earlier time than its parent is still below it.
 func TestThreadBySent(t *testing.T) {
 	b := newFixture(t)
 	item := func(id, body string, minute int, replyTo mail.ID) mail.Item {
@@ -139,7 +139,7 @@ func TestThreadErrors(t *testing.T) {
 	b.Post("/@shop/t/"+string(id), nil).Want(t, 404)
 }
 
-// Ids of other systems, and messages that answer what is not there, or each other, are shown all the same, each once.
+// TestThreadHostile tests that foreign ids, and replies to missing messages or in cycles, are each shown once.
 func TestThreadHostile(t *testing.T) {
 	b := newFixture(t)
 	ids := []mail.ID{`a/b "><img src=x>`, "toasts", "c?d#e%2f"}

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	mostTree = 60 // lines of the tree
-	alone    = 5  // of those who ask the same and are waited for by nobody
+	mostTree = 60 // lines in the tree
+	alone    = 5  // agents listed that ask the same one, while no one waits for them
 )
 
-// waitNode is somebody who is waited for, and above whoever waits for them.
+// waitNode is an agent, or the user, in the tree of waits: those who wait for it are below.
 type waitNode struct {
-	waits.Link // of which it is who waits; that of a root is one of those who wait for it
+	waits.Link // for a root, one of the links to it; else its own wait
 	Root       bool
-	Circle     bool // its own wait leads back to it
+	Circle     bool // its wait leads back to itself
 	Below      []*waitNode
-	Alone      int // how many more wait for it, for whom nobody waits
+	Alone      int // how many more wait for it, with no one waiting for them
 }
 
-// Name is whose line it is.
+// Name is the address on its line.
 func (n *waitNode) Name() mail.Address {
 	if n.Root {
 		return n.To()
@@ -31,7 +31,7 @@ func (n *waitNode) Name() mail.Address {
 	return n.From()
 }
 
-// NameHref is their page.
+// NameHref is the page of that address.
 func (n *waitNode) NameHref() string {
 	if n.Root {
 		return n.ToHref()
@@ -42,7 +42,7 @@ func (n *waitNode) NameHref() string {
 // IsYou reports whether it is the user's line.
 func (n *waitNode) IsYou() bool { return n.Root && n.Asked == mail.User }
 
-// treeOf draws who waits for whom in several rooms. The roots are those who wait for nobody, the user first.
+// treeOf draws the waits in several rooms. Roots wait for no one; the user is first.
 func treeOf(rooms []waits.InRoom) []waitNode {
 	var you waitNode
 	var out []waitNode
@@ -68,9 +68,9 @@ func treeOf(rooms []waits.InRoom) []waitNode {
 	return out
 }
 
-// rootsOf draws the links of one room. In a circle everybody waits; it begins with who has waited longest.
+// rootsOf draws the links of one room. A circle begins with the one that has waited longest.
 func rootsOf(links []waits.Link) (out []waitNode) {
-	by := make(map[string][]waits.Link) // who waits, by for whom
+	by := make(map[string][]waits.Link) // links by who is waited for
 	waiting := make(map[string]bool)
 	for _, l := range links {
 		to := words.Who(l.To())
@@ -107,13 +107,13 @@ func rootsOf(links []waits.Link) (out []waitNode) {
 			root(l)
 		}
 	}
-	for _, l := range links { // what is left leads into circles
+	for _, l := range links { // the rest lead into circles
 		root(l)
 	}
 	return out
 }
 
-// cut leaves so many lines: those with somebody above them first, the others as a number.
+// cut keeps at most *left lines: first those with others waiting for them. It counts the rest.
 func (n *waitNode) cut(left *int) {
 	slices.SortStableFunc(n.Below, func(a, b *waitNode) int {
 		return cmp.Or(min(len(b.Below), 1)-min(len(a.Below), 1), cmp.Compare(a.Since, b.Since))

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// waitsIn has one agent of a room ask another, or the user.
+// waitsIn makes one agent of a room ask another, or the user.
 func (b *fixture) waitsIn(t *testing.T, room mail.RoomName, from mail.Name, to, about string) {
 	t.Helper()
 	b.sentIn(t, room, from, mail.Draft{To: mail.Recipients{to}, Type: "question", Subject: about, Body: "?"})
@@ -18,7 +18,7 @@ func (b *fixture) waitsIn(t *testing.T, room mail.RoomName, from mail.Name, to, 
 
 var tags = regexp.MustCompile(`<[^>]*>|\s+`)
 
-// treeText is the tree of a page as a reader hears it: names, times and what is asked.
+// treeText is a page's tree as a screen reader reads it: names, times and questions.
 func treeText(t *testing.T, a sitetest.Answer) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(a.Body, `class="tree"`)
@@ -29,7 +29,8 @@ func treeText(t *testing.T, a sitetest.Answer) string {
 	return strings.Join(strings.Fields(tags.ReplaceAllString(rest[1:], " ")), " ")
 }
 
-// Who waits for whom is a tree: the user at its root, over all rooms; circles end where they began.
+// TestWaitTree tests that waits form a tree over all rooms with the user at a root, and that circles end where they
+// began.
 func TestWaitTree(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")

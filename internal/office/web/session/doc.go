@@ -1,3 +1,3 @@
-// Package session says which browsers are logged in to the pages. A Link logs one in, once; a Session is one that is,
-// and Store keeps them, in a file too. It knows no page, and of a cookie only the hash. Start at Store.
+// Package session manages the browsers logged in to the pages. A Link logs one in once; a Session is a logged-in
+// browser; Store keeps sessions, also in a file. It knows no page, and only the hash of a cookie. Start at Store.
 package session

@@ -11,22 +11,21 @@ import (
 )
 
 const (
-	LinkTime = 10 * time.Minute // a link is used at once, and may stand in a terminal's history for long
-	MaxLinks = 100              // that nobody used; the oldest goes
+	LinkTime = 10 * time.Minute // a link is used soon, and may stay in a terminal's history for long
+	MaxLinks = 100              // unused links; the oldest is dropped
 )
 
-// Links are the one-time links that are still good. Links are kept in memory: a post office that starts again has
-// given none.
+// Links are the valid one-time links. They are in memory only, so a restart voids them.
 type Links struct {
 	mu   sync.Mutex
-	list []Link // in the order in which they end
+	list []Link // in order of expiry
 }
 
-// Link logs one browser in, and then leads it somewhere.
+// Link logs in one browser, and then redirects it.
 type Link struct {
 	Room mail.RoomName
 	At   Doorway
-	To   mail.ID    // a letter there; "": the inbox
+	To   mail.ID    // a letter or dialog; "": the inbox
 	Pass *mail.Pass // of the machine that asked for it; nil: this one
 
 	sum  [sha256.Size]byte
@@ -34,10 +33,10 @@ type Link struct {
 }
 
 // Doorway is one of the three kinds of address of the pages: their own name, which is the zero value; the plain
-// address; and any over TLS. What logs in at one of them holds at no other.
+// address; and any address over TLS. A session holds only at the kind where it began.
 type Doorway struct{ Plain, TLS bool }
 
-// Add makes a link and returns its key.
+// Add records a link and returns its key.
 func (l *Links) Add(one Link) (key string) {
 	key = rand.Text()
 	one.sum, one.ends = sha256.Sum256([]byte(key)), time.Now().Add(LinkTime)
@@ -50,7 +49,7 @@ func (l *Links) Add(one Link) (key string) {
 	return key
 }
 
-// Find returns the link with that key, if it is good at an address. To use it is to use it up.
+// Find returns the link with a key, if it is valid at an address. use consumes the link.
 func (l *Links) Find(key string, at Doorway, use bool) (Link, bool) {
 	sum := sha256.Sum256([]byte(key))
 	l.mu.Lock()

@@ -17,65 +17,65 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Bounds of sessions.
+// Limits of sessions.
 const (
-	Idle      = 12 * time.Hour      // without an act of the person: a day's work has breaks, and a night ends it
-	Longest   = 30 * 24 * time.Hour // whatever the person does
-	Most      = 20                  // a person's browsers; the one that was quiet for longest goes
-	SeenEvery = 5 * time.Minute     // how far the file may lag behind in when a session was last used
+	Idle      = 12 * time.Hour      // without an act of the person: a working day has breaks, but a night ends it
+	Longest   = 30 * 24 * time.Hour // in any case
+	Most      = 20                  // browsers of a person; the one idle longest is logged out
+	SeenEvery = 5 * time.Minute     // how much the time of last use in the file may lag
 )
 
-// Session is a browser that is logged in.
+// Session is a logged-in browser.
 type Session struct {
-	ID      string    `json:"id"`      // names it; it opens nothing
-	Browser string    `json:"browser"` // which one it said to be, in our words
+	ID      string    `json:"id"`      // identifies it, but grants nothing
+	Browser string    `json:"browser"` // the browser's name, in our words
 	Opened  mail.Time `json:"opened"`
-	Seen    mail.Time `json:"seen"`           // when the person last did something in it
-	Plain   bool      `json:"plain,omitzero"` // it was opened at the plain address, and holds there only
-	TLS     bool      `json:"tls,omitzero"`   // it was opened over TLS, and holds there only
-	// Machine is for which other machine it was opened, and with whose token it ends; "": none.
+	Seen    mail.Time `json:"seen"`           // when the person last acted
+	Plain   bool      `json:"plain,omitzero"` // began at the plain address, and holds only there
+	TLS     bool      `json:"tls,omitzero"`   // began over TLS, and holds only there
+	// Machine is the other machine for which it began, whose token ends it; "": none.
 	Machine mail.Machine `json:"machine,omitempty"`
 }
 
 // at returns where the session holds.
 func (s *Session) at() Doorway { return Doorway{s.Plain, s.TLS} }
 
-// over reports whether the session has ended by itself.
+// over reports whether the session has expired.
 func (s *Session) over(now time.Time) bool {
 	return now.Sub(s.Seen.Std()) >= Idle || now.Sub(s.Opened.Std()) >= Longest
 }
 
-// entry is a session as the file has it.
+// entry is a session in the file.
 type entry struct {
 	Session
-	Sum  string `json:"sum"`            // SHA-256 of what the browser's cookie says, in hex
-	Pass string `json:"pass,omitempty"` // id of that of the machine; "": any, as older versions wrote it
+	Sum  string `json:"sum"`            // SHA-256 of the cookie's value, in hex
+	Pass string `json:"pass,omitempty"` // the id of the machine's pass; "": any, as older versions wrote it
 
-	life *life.Life // nil: not asked for yet
+	life *life.Life // nil: not needed yet
 }
 
 // sessionFile is the whole file.
 type sessionFile struct {
-	Key      string  `json:"key"` // what the sessions hang on
+	Key      string  `json:"key"` // identifies the key that sessions depend on
 	Sessions []entry `json:"sessions"`
 }
 
-// Store is the browsers that are logged in. They are in a file, too, so that they outlive the post office.
+// Store keeps the logged-in browsers. A file keeps them across restarts.
 type Store struct {
-	path string // "": they are in memory only
+	path string // "": in memory only
 	key  string // sessions of another key are void
-	// machine returns the life of a machine's token, nil if that has ended
+	// machine returns the life of a machine's token, nil if it has ended
 	machine func(machine mail.Machine, id string) *life.Life
 
 	mu    sync.Mutex
 	list  []entry
-	saved time.Time // when the file got what it holds
+	saved time.Time // the last time the file was written
 
-	writing sync.Mutex // held while the file is written: what was written last must be the latest
+	writing sync.Mutex // held while the file is written, so that the latest state is written last
 }
 
-// Open reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
-// sessions are usable whatever the error.
+// Open reads the file at path. If the file is invalid or has another key, no browser is logged in. The Store is
+// usable even if there is an error.
 func Open(path string, key []byte, machine func(mail.Machine, string) *life.Life) (*Store, error) {
 	sum := sha256.Sum256(append([]byte("pennypost web sessions\x00"), key...))
 	s := &Store{path: path, key: hex.EncodeToString(sum[:]), machine: machine}
@@ -95,7 +95,7 @@ func Open(path string, key []byte, machine func(mail.Machine, string) *life.Life
 	return s, nil
 }
 
-// Begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
+// Begin begins a session and returns its cookie's value. The session holds in memory even if writing fails.
 func (s *Store) Begin(browser string, at Doorway, pass *mail.Pass) (cookie string, err error) {
 	now := time.Now()
 	cookie = rand.Text()
@@ -123,13 +123,13 @@ func (s *Store) Begin(browser string, at Doorway, pass *mail.Pass) (cookie strin
 	return cookie, s.save()
 }
 
-// Good reports whether what stands on the pass of a machine may begin; nil: it stands on none.
+// Good reports whether a session may begin under a machine's pass; nil: it needs none.
 func (s *Store) Good(pass *mail.Pass) bool {
 	return pass == nil || s.machine(pass.Machine, pass.ID) != nil
 }
 
-// Find returns the session of a cookie at an address; ctx ends when it does. An act of the person keeps it from
-// ending; an error says that this is not written.
+// Find returns the session of a cookie at an address, and ends ctx with the session. An act of the person extends the
+// session; the error says that this could not be written.
 func (s *Store) Find(ctx context.Context, cookie string, at Doorway, act bool) (id string, err error) {
 	now := time.Now()
 	sum := sumOf(cookie)
@@ -153,20 +153,20 @@ func (s *Store) Find(ctx context.Context, cookie string, at Doorway, act bool) (
 	return id, err
 }
 
-// stand has ctx end when a session does. The caller holds mu.
+// stand ends ctx when a session ends. The caller holds mu.
 func (s *Store) stand(ctx context.Context, k *entry) {
 	if k.life == nil {
 		k.life = life.New()
 	}
-	_ = life.Stand(ctx, k.life) // it was found, so it has not ended
+	_ = life.Stand(ctx, k.life) // found in the list, so it has not ended
 	if k.Machine != "" {
 		if of := s.machine(k.Machine, k.Pass); of != nil {
-			_ = life.Stand(ctx, of) // if that has ended meanwhile, ctx has
+			_ = life.Stand(ctx, of) // if it has ended meanwhile, so has ctx
 		}
 	}
 }
 
-// Watch ends a session when it has idled for too long, until stop is called: nobody else may look.
+// Watch ends a session when it expires, until stop is called: no other request may come to check.
 func (s *Store) Watch(id string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -179,7 +179,7 @@ func (s *Store) Watch(id string) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// left returns how long a session has before it ends by itself, 0 if it has ended.
+// left returns how long a session has before it expires, 0 if it has ended.
 func (s *Store) left(id string) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
@@ -193,7 +193,7 @@ func (s *Store) left(id string) time.Duration {
 	return min(k.Seen.Std().Add(Idle).Sub(now), k.Opened.Std().Add(Longest).Sub(now))
 }
 
-// All returns the sessions, the last used first.
+// All returns the sessions, last used first.
 func (s *Store) All() []Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Store) All() []Session {
 	return out
 }
 
-// End ends the session, or every one if id is "".
+// End ends a session, or all if id is "".
 func (s *Store) End(id string) error {
 	ended, err := s.endAll(func(k *entry) bool { return id == "" || k.ID == id })
 	if ended == 0 && id != "" {
@@ -215,7 +215,7 @@ func (s *Store) End(id string) error {
 	return err
 }
 
-// endAll ends the sessions for which which is true, and returns how many those were.
+// endAll ends the sessions that which selects, and returns their number.
 func (s *Store) endAll(which func(*entry) bool) (ended int, err error) {
 	s.mu.Lock()
 	ended = s.endLocked(which)
@@ -232,14 +232,14 @@ func (s *Store) endAll(which func(*entry) bool) (ended int, err error) {
 	return ended, nil
 }
 
-// tidy forgets what has ended by itself. The caller holds mu.
+// tidy removes expired sessions. The caller holds mu.
 func (s *Store) tidy(now time.Time) {
 	s.endLocked(func(k *entry) bool {
 		return k.over(now) || k.Machine != "" && s.machine(k.Machine, k.Pass) == nil
 	})
 }
 
-// endLocked ends the sessions for which which is true, and what stands on them, and returns how many those were.
+// endLocked ends the sessions that which selects and their streams, and returns their number.
 func (s *Store) endLocked(which func(*entry) bool) (ended int) {
 	rest := make([]entry, 0, len(s.list))
 	for i := range s.list {
@@ -274,14 +274,13 @@ func (s *Store) save() error {
 	return nil
 }
 
-// sumOf is what is kept of a cookie. A cookie is random and long, so its hash tells nothing of it.
+// sumOf is the stored hash of a cookie. A cookie is long and random, so the hash reveals nothing.
 func sumOf(cookie string) string {
 	sum := sha256.Sum256([]byte(cookie))
 	return hex.EncodeToString(sum[:])
 }
 
-// Browser says in our words which browser a header names. What the header says itself is a stranger's text, and is
-// not shown.
+// Browser names the browser in a User-Agent header in our words. The header itself is untrusted, and never shown.
 func Browser(agent string) string {
 	first := func(words [][2]string, other string) string {
 		for _, w := range words {
@@ -291,7 +290,7 @@ func Browser(agent string) string {
 		}
 		return other
 	}
-	// Browsers name those whose pages they want to be sent, so the pretenders come before what they pretend to be.
+	// Browsers also name the browsers that they imitate, so imitators come first.
 	name := first([][2]string{
 		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
 	}, "a program")

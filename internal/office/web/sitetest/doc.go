@@ -1,3 +1,3 @@
-// Package sitetest has the pages of a post office whose rooms are in memory, a person who has logged in, and what asks
-// pages as a browser does. It does not know which pages there are: a test gives New the site. Start at Fixture.
+// Package sitetest has the pages of a post office with rooms in memory, a logged-in person, and requests like a
+// browser's. It knows no particular pages: a test passes the site to New. Start at Fixture.
 package sitetest

@@ -22,17 +22,17 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Host is the name of the pages of tests.
+// Host is the pages' own name in tests.
 const Host = "pp-test.localhost"
 
-// Site is the pages, as a fixture has them.
+// Site is the pages under test.
 type Site interface {
 	http.Handler
 	Close()
 	Link(room mail.RoomName, plain bool) string
 }
 
-// Options are what a fixture wants the pages opened with.
+// Options are the fixture's options for the pages.
 type Options struct {
 	Office  mail.Office
 	Key     []byte
@@ -45,23 +45,23 @@ type Options struct {
 	Version string
 }
 
-// Fixture is a Site on a real room, shop, and a person who has logged in.
+// Fixture is a Site with a real room, shop, and a logged-in person.
 type Fixture struct {
 	T      testing.TB
 	Site   Site
 	Office *Office
 	Cookie string
 	Away   *Away
-	Kept   []mail.Kept        // on this machine
-	Stop   context.CancelFunc // ends streams, as a post office does that closes
-	// Attach is what brings an agent's session before the person.
+	Kept   []mail.Kept        // mail in the outbox
+	Stop   context.CancelFunc // ends streams, as a closing post office does
+	// Attach brings an agent's session to the front.
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
 }
 
-// Cookie is the name of the cookie by which a browser is logged in.
+// Cookie is the name of the session cookie.
 const Cookie = "pennypost_session"
 
-// New is a fixture whose pages are what open makes. A room shop is open, on store if there is one.
+// New returns a fixture with the pages that open makes, and a room shop, on store if that is not nil.
 func New(t testing.TB, open func(Options) Site, store *journaltest.Store) *Fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +109,7 @@ func (b *Fixture) login() {
 	}
 }
 
-// addRoom opens one more room, in which nobody is limited.
+// AddRoom opens another room, without limits.
 func (b *Fixture) AddRoom(name mail.RoomName) *mailroom.Room {
 	b.T.Helper()
 	return b.openRoom(name, new(journaltest.Store))
@@ -130,10 +130,10 @@ func (b *Fixture) openRoom(name mail.RoomName, store *journaltest.Store) *mailro
 	return r
 }
 
-// as is the room shop as somebody sees it.
+// As is the room shop as an agent or the user sees it.
 func (b *Fixture) As(name mail.Name) mail.Service { return b.Office.Open[0].As(name) }
 
-// send sends a message in shop and returns its id. What d leaves open is filled in.
+// Send sends a message in shop and returns its id. It fills in an empty body or recipient.
 func (b *Fixture) Send(from mail.Name, d mail.Draft) mail.ID {
 	b.T.Helper()
 	if d.Body == "" {
@@ -149,7 +149,7 @@ func (b *Fixture) Send(from mail.Name, d mail.Draft) mail.ID {
 	return sent.ID
 }
 
-// register puts agents on the roster of shop.
+// Register puts agents on the roster of shop.
 func (b *Fixture) Register(agents ...mail.Presence) {
 	b.T.Helper()
 	for _, p := range agents {
@@ -159,7 +159,7 @@ func (b *Fixture) Register(agents ...mail.Presence) {
 	}
 }
 
-// Asks has the client of an agent of shop ask, as its hooks tell: the room knows that, and the desk what is asked.
+// Asks opens a client dialog of an agent in shop, as its hooks do.
 func (b *Fixture) Asks(c mail.Card) {
 	b.T.Helper()
 	b.Register(mail.Presence{Name: c.Agent, Session: "session-of-" + string(c.Agent), State: mail.Working})
@@ -169,14 +169,14 @@ func (b *Fixture) Asks(c mail.Card) {
 	b.Office.Ask(c)
 }
 
-// Ends has a dialog of shop be over.
+// Ends ends a dialog in shop.
 func (b *Fixture) Ends(c mail.Card, how mail.DialogOutcome, by mail.Name, where string) {
 	b.T.Helper()
 	change := b.dialogChange(&c)
 	change.Outcome, change.By, change.Where = how, by, where
 	b.Office.Forget(c.ID)
 	as := c.Agent
-	if by == mail.User { // who is not the one whose hooks tell of it
+	if by == mail.User { // the user's answer, not the agent's hook, reports it
 		as = mail.User
 	}
 	if err := b.As(as).Dialog(context.Background(), change); err != nil {
@@ -188,13 +188,13 @@ func (b *Fixture) dialogChange(c *mail.Card) mail.DialogChange {
 	return mail.DialogChange{Dialog: c.Dialog, Agent: c.Agent, Session: "session-of-" + string(c.Agent)}
 }
 
-// Away is the switch of a person who goes away from the terminals.
+// Away is a fake switch for questions while the person is away.
 type Away struct{ List []wire.Away }
 
 // Away implements page.Away.
 func (a *Away) Away(context.Context) (wire.Aways, error) { return wire.Aways{Away: a.List}, nil }
 
-// SetAway implements page.Away. There is one switch.
+// SetAway implements page.Away. There is only one switch.
 func (a *Away) SetAway(ctx context.Context, w wire.Away) (wire.Aways, error) {
 	if a.List = []wire.Away{w}; w.Until <= 1 {
 		a.List = nil
@@ -202,14 +202,14 @@ func (a *Away) SetAway(ctx context.Context, w wire.Away) (wire.Aways, error) {
 	return a.Away(ctx)
 }
 
-// Answer is what the browser got.
+// Answer is a response to the browser.
 type Answer struct {
 	Code   int
 	Header http.Header
 	Body   string
 }
 
-// do sends a request as the person's browser does, with changes made to it by each of with.
+// Do sends a request as the person's browser does, modified by each of with.
 func (b *Fixture) Do(method, path string, body io.Reader, with ...func(*http.Request)) Answer {
 	b.T.Helper()
 	r := httptest.NewRequest(method, path, body)
@@ -238,13 +238,13 @@ func (b *Fixture) Get(path string, with ...func(*http.Request)) Answer {
 	return b.Do(http.MethodGet, path, nil, with...)
 }
 
-// part asks as htmx does for the part of a page with that id.
+// Part requests the part of a page with an id, as htmx does.
 func (b *Fixture) Part(path, target string) Answer {
 	b.T.Helper()
 	return b.Get(path, AsScript("section#"+target))
 }
 
-// post posts a form, as a browser without script does; with AsScript, as htmx does.
+// Post posts a form as a browser without script does; with AsScript, as htmx does.
 func (b *Fixture) Post(path string, form url.Values, with ...func(*http.Request)) Answer {
 	b.T.Helper()
 	kind := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
@@ -252,7 +252,7 @@ func (b *Fixture) Post(path string, form url.Values, with ...func(*http.Request)
 		append([]func(*http.Request){kind}, with...)...)
 }
 
-// AsScript makes a request one of htmx, for an element: "tag#id".
+// AsScript turns a request into one of htmx, for an element "tag#id".
 func AsScript(target string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.Header.Set("HX-Request", "true")
@@ -260,7 +260,7 @@ func AsScript(target string) func(*http.Request) {
 	}
 }
 
-// want fails the test unless the answer has that status and all of the texts are in it.
+// Want fails the test unless the response has the status and contains all texts.
 func (a Answer) Want(t testing.TB, code int, texts ...string) Answer {
 	t.Helper()
 	if a.Code != code {
@@ -274,7 +274,7 @@ func (a Answer) Want(t testing.TB, code int, texts ...string) Answer {
 	return a
 }
 
-// without fails the test if one of the texts is in the answer.
+// Without fails the test if the response contains one of the texts.
 func (a Answer) Without(t testing.TB, texts ...string) Answer {
 	t.Helper()
 	for _, text := range texts {
@@ -285,16 +285,16 @@ func (a Answer) Without(t testing.TB, texts ...string) Answer {
 	return a
 }
 
-// Office is an office whose rooms are in memory.
+// Office is an office with rooms in memory.
 type Office struct {
 	mailtest.Asking
 	Names   []mail.RoomName
 	Open    []*mailroom.Room
 	Trouble string
-	// Degraded is what the desk says of servers.
+	// Degraded is the desk's report about its servers.
 	Degraded string
-	Short    bool // a list has no more of long texts than that of the post office
-	// Wrap puts something before the rooms. Nil: they are as they are.
+	Short    bool // lists truncate long texts, as the post office's do
+	// Wrap wraps the rooms; nil: no wrapper.
 	Wrap func(mail.Service) mail.Service
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Tag is one tag of HTML, and the text up to the next.
+// Tag is an HTML tag with the text after it.
 type Tag struct {
 	Name  string
 	End   bool
@@ -22,8 +22,7 @@ var (
 	tagClose = regexp.MustCompile(`^\s*/?>`)
 )
 
-// Scan reads HTML that is written more strictly than a browser wants it: a "<" in it begins a tag, every attribute is
-// quoted, and no name comes twice.
+// Scan parses HTML more strictly than a browser: every "<" begins a tag, attributes are quoted, and none is repeated.
 func Scan(text string) ([]Tag, error) {
 	var out []Tag
 	text = strings.TrimPrefix(text, "<!doctype html>")
@@ -61,7 +60,7 @@ func Scan(text string) ([]Tag, error) {
 	}
 }
 
-// allowed are the tags that a body may have, and the attributes of each with what they may say.
+// allowed are the tags allowed in a body, with patterns for the values of their attributes.
 var allowed = map[string]map[string]string{
 	"p": auto, "br": nil, "h1": auto, "h2": auto, "h3": auto, "h4": auto, "h5": auto, "h6": auto, "em": nil,
 	"strong": nil, "del": nil, "blockquote": auto, "ul": auto, "hr": nil,
@@ -83,8 +82,8 @@ var allowed = map[string]map[string]string{
 
 var auto = map[string]string{"dir": "auto"}
 
-// Harmless returns what is wrong with a body: it is to have no tag and no attribute but those, all closed in their
-// order, and links only into the web and into mail.
+// Harmless returns an error unless a body has only allowed tags and attributes, properly nested, and links only to
+// the web and to mail addresses.
 func Harmless(out string) error {
 	tags, err := Scan(out)
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	render "pennypost/internal/office/markdown"
 )
 
-// ChoiceKey begins the key of an answer that was a button: a question is answered by one of those once.
+// ChoiceKey is the key prefix of an answer given with a button: such an answer settles a question only once.
 const ChoiceKey = "choice-"
 
-// Answer is what the person answered to a message. It waits for Time before it is sent.
+// Answer is a person's answer to a message. It waits for Time before it is sent.
 type Answer struct {
 	Draft   mail.Draft
-	Settles bool   // a question that was open when it was answered
-	Problem string // why it could not be sent
+	Settles bool   // the question was open when it was answered
+	Problem string // why sending failed
 }
 
-// Typed is what was written, and not chosen.
+// Typed is the typed text; "" for a chosen answer.
 func (a *Answer) Typed() string {
 	if strings.HasPrefix(a.Draft.Key, ChoiceKey) {
 		return ""
@@ -25,5 +25,5 @@ func (a *Answer) Typed() string {
 	return a.Draft.Body
 }
 
-// Text is the answer in a few words.
+// Text is the beginning of the answer.
 func (a *Answer) Text() string { return render.Preview(a.Draft.Body, 40) }

@@ -12,45 +12,45 @@ import (
 )
 
 const (
-	// Time is how long a deletion or an answer waits, so that it can be taken back. Until it is over nothing has
-	// been deleted or sent, and a crash leaves everything as it was.
+	// Time is how long a deletion or an answer can be undone. Nothing is deleted or sent before it is over, and a
+	// crash leaves everything as it was.
 	Time = 5 * time.Second
-	// kept is how long it is known how to take back what was done at once. Its toast is gone before.
+	// kept is how long an immediate action can be undone. Its toast disappears earlier.
 	kept = time.Minute
 )
 
-// List holds what the person did and may still take back. Its zero value is ready; Finish ends it.
+// List holds the actions that can still be undone. Its zero value is ready; Finish ends it.
 type List struct {
-	running sync.WaitGroup // deeds that are being carried out
+	running sync.WaitGroup // deeds being carried out
 
 	mu      sync.Mutex
 	closed  bool
-	deeds   map[string]*Deed   // what can be taken back, by key
-	pending map[Target]*Deed   // those that wait, or are being carried out, by what they are about
-	unsent  map[Target]*Answer // answers that could not be sent in the end
+	deeds   map[string]*Deed   // deeds that can be undone, by key
+	pending map[Target]*Deed   // deeds waiting or being carried out, by message
+	unsent  map[Target]*Answer // answers that failed to send
 }
 
-// Target is a message of a room.
+// Target is a message in a room.
 type Target struct {
 	Room mail.RoomName
 	ID   mail.ID
 }
 
-// Deed is one thing that the person did, be it with many messages.
+// Deed is one action of the person, perhaps on many messages.
 type Deed struct {
 	Targets []Target
-	Answers map[Target]*Answer          // what is sent, in a deed that answers
-	Do      func([]Target)              // what is left to do with them; nil: nothing, all is done
-	Back    func(context.Context) error // takes back what was done at once; nil: nothing was
+	Answers map[Target]*Answer          // the answers to send, in a deed that answers
+	Do      func([]Target)              // the remaining work; nil: all is done
+	Back    func(context.Context) error // reverts the immediate part; nil: there is none
 
 	key   string
 	timer *time.Timer
-	going bool // it is being carried out, and cannot be taken back
+	going bool // being carried out, too late to undo
 }
 
-// Add notes a deed and returns its key. What is left of it is done after Time, or when the site closes, unless it
-// is taken back before. What is about to be deleted already goes on as it was; an answer that is on its way goes out
-// before the next.
+// Add records a deed and returns its key. The remaining work runs after Time, or when the site closes, unless it is
+// undone before. A message already about to be deleted stays with the earlier deed; an answer that still waits is
+// sent before the new deed.
 func (u *List) Add(d *Deed) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -81,8 +81,8 @@ func (u *List) Add(d *Deed) string {
 	return d.key
 }
 
-// claimLocked makes d what is pending of its messages, and takes from it those that are about to be deleted. It
-// returns the key of the last such deletion.
+// claimLocked makes d the pending deed of its messages, and removes those about to be deleted. It returns the key of
+// the last such deletion.
 func (u *List) claimLocked(d *Deed) (earlier string) {
 	d.Targets = slices.DeleteFunc(d.Targets, func(t Target) bool {
 		was := u.pending[t]
@@ -100,7 +100,7 @@ func (u *List) claimLocked(d *Deed) (earlier string) {
 	return earlier
 }
 
-// beginLocked carries out what is left of a deed, once.
+// beginLocked starts the remaining work of a deed once.
 func (u *List) beginLocked(d *Deed) {
 	if d.timer != nil {
 		d.timer.Stop()
@@ -127,8 +127,8 @@ func (u *List) forgetLocked(d *Deed) {
 	}
 }
 
-// TakeBack cancels what is left of a deed, and returns it for taking back what was done. It reports whether it was in
-// time.
+// TakeBack cancels the remaining work of a deed, and returns the deed so that the caller can revert the rest. It
+// reports whether that was in time.
 func (u *List) TakeBack(key string) (*Deed, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -141,7 +141,7 @@ func (u *List) TakeBack(key string) (*Deed, bool) {
 	return d, true
 }
 
-// Hides reports whether a message is about to be deleted, and is to be shown as gone.
+// Hides reports whether a message is about to be deleted, and so must be hidden.
 func (u *List) Hides(t Target) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -149,8 +149,8 @@ func (u *List) Hides(t Target) bool {
 	return d != nil && d.Answers[t] == nil
 }
 
-// Answering returns the answer to a message that is on its way, and the key to take it back, "" if it is too late.
-// There is none if it returns nil.
+// Answering returns the pending answer to a message and the key to undo it, "" if it is too late. It returns nil if
+// there is no answer.
 func (u *List) Answering(t Target) (*Answer, string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -164,21 +164,21 @@ func (u *List) Answering(t Target) (*Answer, string) {
 	return d.Answers[t], d.key
 }
 
-// Fail keeps an answer that could not be sent, for whoever looks at the question again.
+// Fail stores an answer that failed to send, to show it with the question.
 func (u *List) Fail(t Target, a *Answer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.unsent[t] = a
 }
 
-// Failed returns the answer to a message that could not be sent, or nil.
+// Failed returns the answer to a message that failed to send, or nil.
 func (u *List) Failed(t Target) *Answer {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.unsent[t]
 }
 
-// Finish carries out everything at once and waits for it.
+// Finish starts all remaining work immediately and waits for it.
 func (u *List) Finish() {
 	u.mu.Lock()
 	u.closed = true

@@ -38,7 +38,7 @@ func TestUndo(t *testing.T) {
 		"asked for twice, taken back once": {func(u *List, add func(...Target) string) {
 			add(one)
 			time.Sleep(time.Second)
-			u.TakeBack(add(one)) // it is the same
+			u.TakeBack(add(one)) // the same key
 			time.Sleep(2 * Time)
 		}, 0},
 		"taken back, and asked for again": {func(u *List, add func(...Target) string) {
@@ -69,7 +69,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoHides holds a message hidden from the moment in which the person deletes it until it is gone, and no longer.
+// TestUndoHides tests that a message is hidden from its deletion until it is gone, and no longer.
 func TestUndoHides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := Target{"shop", "one"}

@@ -13,22 +13,22 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// Held is what an agent, or the user, holds.
+// Held is a claim of an agent or of the user.
 type Held struct {
 	*page.View
 	mail.Holding
-	By []mail.Name // who waits for it
+	By []mail.Name // agents that wait for it
 }
 
-// Holder is an agent, or the user, among those who hold something or wait for it.
+// Holder is an agent, or the user, that holds claims or waits for some.
 type Holder struct {
 	*page.View
 	Agent  mail.Name
 	Holds  []Held
-	Awaits []Held // what others hold that it waits for
+	Awaits []Held // claims of others that it waits for
 }
 
-// HoldersIn returns who holds what in the view's room, and who waits for that, by name.
+// HoldersIn returns the holders in the view's room and those who wait for claims, by name.
 func HoldersIn(v *page.View) ([]Holder, error) {
 	list, err := v.Svc.Claims(v.Ctx(), mail.ClaimQuery{})
 	if err != nil || len(list.Claims) == 0 {
@@ -64,7 +64,7 @@ func HoldersIn(v *page.View) ([]Holder, error) {
 	return out, nil
 }
 
-// HoldersByRoom is HoldersIn of each room that is shown and open. What cannot be looked at now has none.
+// HoldersByRoom is HoldersIn for each open room of the page. A room that fails has no holders.
 func HoldersByRoom(v *page.View) (map[mail.RoomName][]Holder, error) {
 	open := []*page.View{v}
 	if v.Several() {
@@ -83,7 +83,7 @@ func HoldersByRoom(v *page.View) (map[mail.RoomName][]Holder, error) {
 	return out, nil
 }
 
-// HolderOf returns the agent among some; nil if it neither holds anything nor waits for it.
+// HolderOf returns the agent's entry; nil if it has none.
 func HolderOf(list []Holder, n mail.Name) *Holder {
 	i := slices.IndexFunc(list, func(h Holder) bool { return h.Agent == n })
 	if i < 0 {
@@ -92,37 +92,37 @@ func HolderOf(list []Holder, n mail.Name) *Holder {
 	return &list[i]
 }
 
-// mostNamed is how many things are named in a line of what an agent holds.
+// mostNamed limits the claims named on one line.
 const mostNamed = 3
 
-// First are the things that a line names.
+// First are the claims named on the line.
 func (h Holder) First() []Held { return h.Most(mostNamed) }
 
-// Most are so many of the things that it holds, those first that somebody waits for.
+// Most returns at most n claims, first those that others wait for.
 func (h Holder) Most(n int) []Held {
 	list := slices.Clone(h.Holds)
 	slices.SortStableFunc(list, func(a, b Held) int { return min(len(b.By), 1) - min(len(a.By), 1) })
 	return list[:min(len(list), n)]
 }
 
-// Rest is how many others it holds.
+// Rest is how many more it holds.
 func (h Holder) Rest() int { return max(len(h.Holds)-mostNamed, 0) }
 
-// Href is the page of who holds it.
+// Href is the page of the holder.
 func (h Held) Href() string { return nameHref(h.View, h.Agent) }
 
 // Href is the page of the agent.
 func (h Holder) Href() string { return nameHref(h.View, h.Agent) }
 
-// Since is when it took the first of what it holds.
+// Since is when it took its oldest claim.
 func (h Holder) Since() mail.Time {
 	return slices.MinFunc(h.Holds, func(a, b Held) int { return int(a.Since - b.Since) }).Since
 }
 
-// Sender is how who holds it signs.
+// Sender is the holder's address.
 func (h Held) Sender() mail.Address { return signs(h.Agent) }
 
-// Sender is how the agent signs.
+// Sender is the agent's address.
 func (h Holder) Sender() mail.Address { return signs(h.Agent) }
 
 func signs(n mail.Name) mail.Address {
@@ -132,7 +132,7 @@ func signs(n mail.Name) mail.Address {
 	return mail.AgentAddress(n)
 }
 
-// What is what is held.
+// What is the claimed path or name.
 func (h Held) What() string { return h.Holding.Target.String() }
 
 // Form is the target as a form names it.
@@ -141,14 +141,14 @@ func (h Held) Form() (string, error) {
 	return string(text), err
 }
 
-// Ref is the id of its line.
+// Ref is the id of its row.
 func (h Held) Ref() string {
 	form, _ := h.Form()
 	sum := sha256.Sum256([]byte(string(h.Room) + "\x00" + string(h.Agent) + "\x00" + form))
 	return "held-" + hex.EncodeToString(sum[:8])
 }
 
-// Waiting says who waits for it; "": nobody does.
+// Waiting says who waits for it; "": no one.
 func (h Held) Waiting() string {
 	if len(h.By) == 0 {
 		return ""
@@ -160,7 +160,7 @@ func (h Held) Waiting() string {
 	return text + " waits for it"
 }
 
-// Title says all of it in a line.
+// Title describes the claim on one line.
 func (h Held) Title() string {
 	text := words.Who(h.Sender()) + " holds " + h.What() + " since " + words.Moment(h.Now, h.Since)
 	if h.Why != "" {

@@ -1,3 +1,3 @@
-// Package waits says on the pages who waits for whom: their open questions as links, and the chains and circles that
-// these make. The roster, the stuck page and the flow show them. Start at In.
+// Package waits shows who waits for whom: open questions as links, and their chains and circles, and claims. The
+// roster, the stuck page and the flow use it. Start at In.
 package waits

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// openQuestions makes waits of "a>b c>role:x" as the room lists them, a minute apart, the oldest first.
+// openQuestions turns "a>b c>role:x" into waits as the room lists them, a minute apart, oldest first.
 func openQuestions(text string) []mail.Waiting {
 	var out []mail.Waiting
 	next := make(map[mail.Name][]mail.Name)
@@ -43,15 +43,15 @@ func TestChainsOf(t *testing.T) {
 		{"", ""},
 		{"a>b", "a>b@1"},
 		{"b>c a>b", "a>b>c@1"},                 // one chain, as old as its oldest question
-		{"a>b b>c x>c", "a>b>c@1 x>c@3"},       // each question stands in one
-		{"x>y a>b b>c", "x>y@1 a>b>c@2"},       // the longest wait first
-		{"a>b a>b a>b", "a>b+2@1"},             // what one has asked the other since is counted
+		{"a>b b>c x>c", "a>b>c@1 x>c@3"},       // each question is in one
+		{"x>y a>b b>c", "x>y@1 a>b>c@2"},       // longest wait first
+		{"a>b a>b a>b", "a>b+2@1"},             // later questions are counted
 		{"a>b b>a", "(a>b>a)@1"},               // a circle
-		{"a>b b>c c>a x>a", "x>(a>b>c>a)@1"},   // and who waits for one in it
-		{"a>b b>c c>b", "a>(b>c>b)@1"},         // which the room sees from a as well
-		{"a>b b>role:x", "a>b>role:x@1"},       // down to whom nobody is
+		{"a>b b>c c>a x>a", "x>(a>b>c>a)@1"},   // and one who waits for its member
+		{"a>b b>c c>b", "a>(b>c>b)@1"},         // which the room also sees from a
+		{"a>b b>role:x", "a>b>role:x@1"},       // ends at an untaken role
 		{"a>project:p", "a>project:p@1"},       //
-		{"a>b b>c b>d d>e", "a>b>c@1 b>d>e@3"}, // the longest wait of each, and the other by itself
+		{"a>b b>c b>d d>e", "a>b>c@1 b>d>e@3"}, // the longest wait of each, and the other alone
 		{"a>user b>user", "a>user@1 b>user@2"}, //
 		{"a>a", "(a>a)@1"},                     // it asked itself
 		{"a>b b>c c>a d>e e>d", "(a>b>c>a)@1 (d>e>d)@4"},
@@ -66,7 +66,7 @@ func TestChainsOf(t *testing.T) {
 	}
 }
 
-// A list that was cut lacks what a chain goes on with: the chain ends there.
+// TestChainsOfCutList tests that a chain ends where a truncated list lacks its next link.
 func TestChainsOfCutList(t *testing.T) {
 	all := openQuestions("a>b b>c c>a")
 	if got := waits.ChainsOf(waits.LinksOf(&page.View{}, all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
@@ -99,7 +99,7 @@ func spelled(c waits.Chain) string {
 	return fmt.Sprint(text, "@", int64(c.Since/60_000))
 }
 
-// waitingFixture is a room in which people wait: a for b for c, c for the user; x and y for each other; z for a role.
+// waitingFixture is a room with waits: a for b for c, c for the user; x and y for each other; z for a role.
 func waitingFixture(t *testing.T, b *fixture) map[string]mail.ID {
 	t.Helper()
 	for _, n := range []mail.Name{"a", "b", "c", "x", "y", "z"} {
@@ -115,8 +115,8 @@ func waitingFixture(t *testing.T, b *fixture) map[string]mail.ID {
 	return ids
 }
 
-// TestWaitingOnPages: the roster says whom everybody waits for and who waits for them, and the flow draws the chains.
-// Each leads to the question.
+// TestWaitingOnPages tests that the roster shows each agent's waits in both directions, and that the flow draws the
+// chains, with links to the questions.
 func TestWaitingOnPages(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Get("/@shop/agents").Want(t, http.StatusOK).Without(t, "waits for")
@@ -147,8 +147,8 @@ func TestWaitingOnPages(t *testing.T) {
 	})
 }
 
-// TestStuckWaits: circles are stuck at once, and questions that were seen after a while; what the user is asked is in
-// the inbox, and what was not seen is told as mail.
+// TestStuckWaits tests that circles are stuck immediately, and seen questions after a while; questions to the user
+// are in the inbox, and unseen ones are stuck as mail.
 func TestStuckWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		ids := waitingFixture(t, b)
@@ -173,7 +173,8 @@ func TestStuckWaits(t *testing.T) {
 	})
 }
 
-// TestStuckWaitsAreMended: a reminder wakes whoever is asked, once; an answer and a withdrawal end the wait.
+// TestStuckWaitsAreMended tests that a reminder wakes the asked agent once, and that an answer or a withdrawal ends
+// the wait.
 func TestStuckWaitsAreMended(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		ids := waitingFixture(t, b)

@@ -12,23 +12,23 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// LongWait is after how much time a question that was seen and not answered is stuck: most turns end before, and
-// whoever waits longer should not do so unnoticed.
+// LongWait is when a question that was seen but not answered is stuck: most turns are shorter, and no longer wait
+// should go unnoticed.
 const LongWait = 30 * time.Minute
 
-// Link is that somebody waits for somebody: their open question that is the oldest.
+// Link is the oldest open question of one agent to another, or to the user.
 type Link struct {
 	*page.View
 	mail.Waiting
-	More int // open questions that one has asked the other since
+	More int // newer open questions from the same asker to the same recipient
 }
 
-// pairKey is who waits, and for whom: an agent, or the address of nobody in particular.
+// pairKey is the asker, and the agent or address asked.
 type pairKey struct{ asker, to string }
 
 func keyOf(w *mail.Waiting) pairKey { return pairKey{string(w.Asker), words.Who(waitsFor(w))} }
 
-// waitsFor is whom a question waits for: the agent whom it reached, or else where it went.
+// waitsFor is the recipient of a question: the agent that it reached, or else its address.
 func waitsFor(w *mail.Waiting) mail.Address {
 	if w.Asked != "" {
 		return mail.AgentAddress(w.Asked)
@@ -36,16 +36,16 @@ func waitsFor(w *mail.Waiting) mail.Address {
 	return w.Address
 }
 
-// To is whom it waits for.
+// To is the one waited for.
 func (l Link) To() mail.Address { return waitsFor(&l.Waiting) }
 
-// From is who waits.
+// From is the agent that waits.
 func (l Link) From() mail.Address { return mail.AgentAddress(l.Asker) }
 
-// FromHref is the page of who waits.
+// FromHref is the page of the agent that waits.
 func (l Link) FromHref() string { return nameHref(l.View, l.Asker) }
 
-// ToHref is the page of whoever is waited for.
+// ToHref is the page of the one waited for.
 func (l Link) ToHref() string {
 	switch {
 	case l.Asked != "":
@@ -56,7 +56,7 @@ func (l Link) ToHref() string {
 	return l.ChannelHref(l.Address)
 }
 
-// nameHref is the page of an agent, or the inbox.
+// nameHref is the page of an agent, or the inbox for the user.
 func nameHref(v *page.View, n mail.Name) string {
 	if n == mail.User {
 		return v.Base + "/"
@@ -64,7 +64,7 @@ func nameHref(v *page.View, n mail.Name) string {
 	return v.AgentHref(n)
 }
 
-// Href is the question: where it can be answered, if it waits for the user.
+// Href is the address of the question: where to answer it, if it waits for the user.
 func (l Link) Href() string {
 	if l.Asked == mail.User {
 		return l.LetterHref(l.Question)
@@ -72,21 +72,21 @@ func (l Link) Href() string {
 	return l.Base + page.ThreadPath(l.Question) + "#m-" + string(l.Question)
 }
 
-// Key names the link among all, and stays the same from one look to the next.
+// Key identifies the link across requests.
 func (l Link) Key() string { return string(l.Question) + "-" + url.PathEscape(words.Who(l.To())) }
 
-// About is what was asked.
+// About is the subject of the question.
 func (l Link) About() string { return cmp.Or(l.Subject, string(l.Type)) }
 
-// Long says for how long it has waited.
+// Long says how long it has waited.
 func (l Link) Long() string {
 	return words.Lasting(max(l.Now.Sub(l.Since.Std()), 0).Truncate(time.Minute))
 }
 
-// Late reports whether that is longer than one waits for an answer.
+// Late reports whether it has waited LongWait or longer.
 func (l Link) Late() bool { return l.Now.Sub(l.Since.Std()) >= LongWait }
 
-// Whom is for whom it waits, as the user reads it.
+// Whom names the one waited for, as the user reads it.
 func (l Link) Whom() string {
 	if l.Asked == mail.User {
 		return "you"
@@ -94,10 +94,10 @@ func (l Link) Whom() string {
 	return words.Who(l.To())
 }
 
-// Asks is the dialog of its client at which whoever is waited for stands; nil if it stands at none.
+// Asks is the client dialog that the one waited for is at; nil if none.
 func (l Link) Asks() *mail.Card { return l.CardOf(l.Asked) }
 
-// Title is the link in words.
+// Title describes the link.
 func (l Link) Title() string {
 	text := words.Who(l.From()) + " waits for " + words.Who(l.To()) + " since " + words.Moment(l.Now, l.Since) + ": " +
 		l.About()
@@ -107,15 +107,15 @@ func (l Link) Title() string {
 	return text
 }
 
-// Chain is who waits for whom, and for whom these wait: a chain, or a circle and perhaps a chain that leads there.
+// Chain is a chain of waits, or a circle, perhaps with a chain leading into it.
 type Chain struct {
 	Lead   []Link
-	Circle []Link    // the last of them leads back to where the first begins
+	Circle []Link    // its last link leads back to the start of the first
 	Since  mail.Time // the longest wait in it
-	AsOf   mail.Time // of a room that is closed: so it stood then; 0: now
+	AsOf   mail.Time // for a closed room: when its state was recorded; 0: now
 }
 
-// View is that of the room in which it is.
+// View is that of its room.
 func (c Chain) View() *page.View {
 	if len(c.Lead) > 0 {
 		return c.Lead[0].View
@@ -123,7 +123,7 @@ func (c Chain) View() *page.View {
 	return c.Circle[0].View
 }
 
-// Ends is who waits for nobody; nothing if the chain ends in a circle.
+// Ends is the chain's last link, to one who waits for no one; none if the chain ends in a circle.
 func (c Chain) Ends() []Link {
 	if len(c.Circle) > 0 {
 		return nil
@@ -131,13 +131,13 @@ func (c Chain) Ends() []Link {
 	return c.Lead[len(c.Lead)-1:]
 }
 
-// Round is the circle but for its last link, which is drawn back to its beginning.
+// Round is the circle without its last link, which is drawn back to the beginning.
 func (c Chain) Round() []Link { return c.Circle[:len(c.Circle)-1] }
 
 // Back is that last link.
 func (c Chain) Back() Link { return c.Circle[len(c.Circle)-1] }
 
-// LinksOf gathers open questions, the oldest first, by who waits for whom.
+// LinksOf groups open questions, oldest first, by asker and recipient.
 func LinksOf(v *page.View, list []mail.Waiting) []Link {
 	at := make(map[pairKey]int)
 	var out []Link
@@ -153,10 +153,10 @@ func LinksOf(v *page.View, list []mail.Waiting) []Link {
 	return out
 }
 
-// ChainsOf draws links as few chains in which each is at least once, the one with the longest wait first.
+// ChainsOf draws links as few chains that contain each link at least once, longest wait first.
 func ChainsOf(links []Link) []Chain {
 	by := make(map[pairKey]Link)
-	open := make(map[string]Link) // to nobody in particular, by who waits
+	open := make(map[string]Link) // by asker: links to an address that no agent has taken
 	for _, l := range links {
 		by[keyOf(&l.Waiting)] = l
 		if _, ok := open[string(l.Asker)]; !ok && l.Asked == "" {
@@ -184,7 +184,7 @@ func ChainsOf(links []Link) []Chain {
 	return out
 }
 
-// chain is the chain that begins with a link. It ends early if the list of links was cut.
+// chain is the chain that begins with a link. It ends early if the list of links was truncated.
 func (l Link) chain(by map[pairKey]Link, open map[string]Link) Chain {
 	if l.Asked == "" {
 		return Chain{Lead: []Link{l}}
@@ -208,20 +208,20 @@ func (l Link) chain(by map[pairKey]Link, open map[string]Link) Chain {
 	return Chain{Lead: links}
 }
 
-// In returns who waits for whom in the room, the longest first, and how many others there are.
+// In returns the waits in the room, longest first, and how many more there are.
 func In(v *page.View) (links []Link, rest int, err error) {
 	list, err := v.Svc.Waiting(v.Ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
 	return LinksOf(v, list.Waiting), list.Rest, err
 }
 
-// InRoom is who waits for whom in one room of several.
+// InRoom is the waits in one of several rooms.
 type InRoom struct {
 	Room  mail.RoomName
-	AsOf  mail.Time // of a room that is closed: so it stood then; 0: now
+	AsOf  mail.Time // for a closed room: when its state was recorded; 0: now
 	Links []Link
 }
 
-// Chains are those of the room.
+// Chains are the room's chains.
 func (r InRoom) Chains() []Chain {
 	out := ChainsOf(r.Links)
 	for i := range out {
@@ -230,8 +230,7 @@ func (r InRoom) Chains() []Chain {
 	return out
 }
 
-// Shown returns who waits for whom in the rooms that the page shows, how many others there are, and of which rooms
-// that is not known.
+// Shown returns the waits in the rooms of the page, how many more there are, and the rooms that are missing.
 func Shown(v *page.View) (rooms []InRoom, rest int, missing page.Missing, err error) {
 	if !v.Several() {
 		links, rest, err := In(v)
@@ -246,7 +245,7 @@ func Shown(v *page.View) (rooms []InRoom, rest int, missing page.Missing, err er
 	return rooms, rest, page.Missing{NotRead: fleet.NotRead, Away: fleet.Away}, err
 }
 
-// ChainsIn are the chains of several rooms, the one with the longest wait first.
+// ChainsIn are the chains of several rooms, longest wait first.
 func ChainsIn(rooms []InRoom) []Chain {
 	var out []Chain
 	for _, r := range rooms {
@@ -256,16 +255,16 @@ func ChainsIn(rooms []InRoom) []Chain {
 	return out
 }
 
-// OfAgent is an agent among those who wait.
+// OfAgent is an agent's waits.
 type OfAgent struct {
-	For []Link // for whom it waits, the longest first
+	For []Link // whom it waits for, longest first
 	By  []Link // who waits for it
 }
 
-// MoreFor is for how many others it waits.
+// MoreFor is how many more it waits for.
 func (w OfAgent) MoreFor() int { return len(w.For) - 1 }
 
-// ByAgent says of everybody who waits for whom.
+// ByAgent groups links by the agents at both ends.
 func ByAgent(links []Link) map[mail.Name]OfAgent {
 	out := make(map[mail.Name]OfAgent)
 	for _, l := range links {
@@ -281,5 +280,5 @@ func ByAgent(links []Link) map[mail.Name]OfAgent {
 	return out
 }
 
-// Remindable reports whether whoever is asked can be reminded: the user needs no mail for that.
+// Remindable reports whether a reminder can be sent: the user needs no mail for that.
 func (l Link) Remindable() bool { return l.Asked != "" && l.Asked != mail.User }

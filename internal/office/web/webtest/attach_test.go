@@ -2,7 +2,8 @@ package webtest
 
 import "testing"
 
-// TestOpenSession: one press tells where the session is, or what opens it, and what it told stays while mail comes in.
+// TestOpenSession tests that a press shows where the session is, or how to resume it, and that this stays when mail
+// arrives.
 func TestOpenSession(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--client", "claude-code", "--session", "0a1b")
@@ -20,7 +21,7 @@ func TestOpenSession(t *testing.T) {
 	p.until(`document.getElementById("announce").textContent.includes("Cop")`)
 }
 
-// TestNoSession: of an agent that has no session, a press says so.
+// TestNoSession tests that a press says so if the agent has no session.
 func TestNoSession(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")

@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPostOfficeAway: the page says calmly that the post office is away; an answer waits and is sent once, what cannot
-// wait is refused in words, a link leaves the page where it is, and what was typed is there.
+// TestPostOfficeAway tests that the page says that the post office is away, that an answer waits and is sent once,
+// that other actions are refused with a reason, that a link leaves the page as it is, and that typed text is kept.
 func TestPostOfficeAway(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -36,7 +36,7 @@ func TestPostOfficeAway(t *testing.T) {
 		for _, width := range []int64{1024, 390, 1440} {
 			p.size(width, 900)
 			p.is(`[...document.querySelectorAll("main *, .acts")].every((el) => !el.contains(document.elementFromPoint(
-				innerWidth / 2, document.getElementById("office-away").getBoundingClientRect().y + 20)))`) // it is in sight
+				innerWidth / 2, document.getElementById("office-away").getBoundingClientRect().y + 20)))`) // in view
 			shot(p, fmt.Sprintf("away-%d", width))
 		}
 		p.media("prefers-color-scheme", "dark")
@@ -49,7 +49,7 @@ func TestPostOfficeAway(t *testing.T) {
 		p.misses(".toast", "8080")
 		p.press("1")
 		p.sees(".toast", "8080")
-		p.press("2") // which takes its place
+		p.press("2") // this replaces it
 		p.sees(".toast", "Waits for the post office: “9090”")
 		p.misses(".toast", "8080")
 		p.accessible("what waits", `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
@@ -83,7 +83,7 @@ func TestPostOfficeAway(t *testing.T) {
 	p.forgive("Failed to fetch")
 }
 
-// TestDrafts: what is written survives a tab that is closed, in a letter and under Write, and is gone once it is sent.
+// TestDrafts tests that a draft survives a closed tab, in a letter and in compose, and is removed once sent.
 func TestDrafts(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -97,7 +97,7 @@ func TestDrafts(t *testing.T) {
 	p.write("#compose-subject", "The parser")
 	p.write("#compose-body", "It is yours.")
 
-	value[bool](p, `{ sessionStorage.clear(); true }`) // which a tab that is closed takes with it
+	value[bool](p, `{ sessionStorage.clear(); true }`) // closing a tab clears it
 	p.do(chromedp.Navigate("about:blank"))
 	p.visit("/?m=" + first)
 	p.until(`document.getElementById("reply-text")?.value === "Neither: 7070"`)
@@ -112,7 +112,7 @@ func TestDrafts(t *testing.T) {
 	p.until(`document.getElementById("compose-body")?.value === ""`)
 }
 
-// TestWaitsBeyondTheTab: what waits is sent as it stood, once, by the tab that is opened next.
+// TestWaitsBeyondTheTab tests that the next tab sends a waiting answer unchanged, and only once.
 func TestWaitsBeyondTheTab(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -137,7 +137,7 @@ func TestWaitsBeyondTheTab(t *testing.T) {
 	p.until(`document.getElementById("reply-text")?.value === "And 6060 later"`)
 	p.do(reload())
 	p.sees("#card", "Neither: 7070")
-	time.Sleep(time.Second) // in which it would be sent again
+	time.Sleep(time.Second) // enough for a second send
 	if got := strings.Count(r.run("history", "--from", "user"), "7070"); got != 1 {
 		t.Errorf("the answer was sent %d times", got)
 	}
@@ -145,8 +145,8 @@ func TestWaitsBeyondTheTab(t *testing.T) {
 	other.forgive("Failed to fetch")
 }
 
-// TestLetterWaits: a letter that is sent while the post office is away waits, and can be taken back to where it was
-// written, in the dialog and on the page.
+// TestLetterWaits tests that a letter sent while the post office is away waits, and that undo brings its text back,
+// in the dialog and on the page.
 func TestLetterWaits(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -190,8 +190,7 @@ func TestLetterWaits(t *testing.T) {
 	}
 }
 
-// TestResponseIsLost: the post office took an answer, and the browser did not get to know of it. It is no conflict,
-// and the answer is sent once.
+// TestResponseIsLost tests that an answer whose response was lost causes no conflict, and is sent once.
 func TestResponseIsLost(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -228,14 +227,14 @@ func TestResponseIsLost(t *testing.T) {
 	p.forgive("lost")
 }
 
-// TestHangs: a post office that hangs is noticed without a key, and within 3 s when the machine wakes, the page is
-// looked at again or there is a network again.
+// TestHangs tests that a hanging post office is noticed without a key, and within 3 s when the machine wakes, the
+// page becomes visible or the network returns.
 func TestHangs(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.send("builder-1", "user", "Half of it is done.")
 	p := r.person(1440, 900)
 	p.until(`document.getElementById("live")._htmx?.sse?.reader`)
-	time.Sleep(3 * time.Second) // a sign of life has come
+	time.Sleep(3 * time.Second) // enough for a heartbeat
 	for _, sign := range []struct {
 		name, js string
 		limit    time.Duration
@@ -256,14 +255,14 @@ func TestHangs(t *testing.T) {
 			t.Errorf("after %s it took %v to say so", sign.name, took)
 		}
 		p.until(`document.getElementById("office-away").hidden`)
-		time.Sleep(time.Second) // the question that was answered is over
+		time.Sleep(time.Second) // let the answered request finish
 	}
 	p.forgive("net::ERR")
 	p.forgive("Failed to fetch")
 }
 
-// TestNoErrorOfTheBrowser: a page that is loaded while the post office is away is ours, and becomes the one that was
-// asked for when the post office is back, with what was typed.
+// TestNoErrorOfTheBrowser tests that loading a page while the post office is away shows our page, which later becomes
+// the requested one, with the typed text.
 func TestNoErrorOfTheBrowser(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -303,7 +302,7 @@ func TestNoErrorOfTheBrowser(t *testing.T) {
 	p.forgive("Failed to fetch")
 }
 
-// TestWorkerIsNoWayIn: a link on another site does not bring the login with it, through the worker either.
+// TestWorkerIsNoWayIn tests that a link on another site brings no login, even through the worker.
 func TestWorkerIsNoWayIn(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
@@ -326,8 +325,8 @@ func TestWorkerIsNoWayIn(t *testing.T) {
 	p.forgive("favicon")
 }
 
-// TestComesBack: who is logged out under an open page comes back to it, in the tab that the link opens and in the
-// one where they were, with what was typed.
+// TestComesBack tests that a person logged out under an open page returns to it, in the link's tab and in the old
+// one, with the typed text.
 func TestComesBack(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -341,14 +340,14 @@ func TestComesBack(t *testing.T) {
 	other.do(navigate(r.run("open", "--print")))
 	other.until(`document.getElementById("reply-text")?.value === "Neither: 7070"`)
 	other.is(`location.search === "?m=` + id + `"`)
-	value[bool](p, `{ dispatchEvent(new Event("focus")); true }`) // the person goes back to it
+	value[bool](p, `{ dispatchEvent(new Event("focus")); true }`) // the person returns to it
 	p.sees("#letter", "Which port?")
 	p.sees(".other-text", "another tab")
 	p.forgive("401")
 	p.forgive("net::ERR")
 }
 
-// TestTwoTabs: two tabs that write to one letter lose neither text: not by typing, by closing or by a crash.
+// TestTwoTabs tests that two tabs writing on one letter lose neither text by typing, closing or a crash.
 func TestTwoTabs(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -388,7 +387,7 @@ func TestTwoTabs(t *testing.T) {
 		tab.visit("/compose")
 		tab.write("#compose-subject", subject)
 	}
-	other.visit("/compose?to=builder-1") // which is no letter of those
+	other.visit("/compose?to=builder-1") // another letter
 	other.until(`document.getElementById("compose-subject")?.value === ""`)
 	other.visit("/compose")
 	other.until(`document.getElementById("compose-subject")?.value === "Another"`)
@@ -406,13 +405,13 @@ func TestTwoTabs(t *testing.T) {
 	p.until(`document.querySelector(".box textarea")?.value === "To the thread"`)
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 	defer cancel()
-	_, _ = chromedp.Call(ctx, page.Crash, cdp.Empty{}) // which nobody is left to answer
+	_, _ = chromedp.Call(ctx, page.Crash, cdp.Empty{}) // no reply will come
 	third.visit("/t/" + id)
 	third.until(`document.querySelector(".box textarea")?.value === "To the thread"`)
 	third.sees(".other-text", "in another tab, too")
 }
 
-// TestRenews: a page of an older version reloads itself, but not while something is being written.
+// TestRenews tests that a page of an older version reloads, but not while the person is writing.
 func TestRenews(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -433,9 +432,9 @@ func TestRenews(t *testing.T) {
 		document.dispatchEvent(new Event("visibilitychange"));
 		true }`)
 	p.until(`window.asked > 0`)
-	time.Sleep(3 * time.Second) // in which it would have gone
+	time.Sleep(3 * time.Second) // long enough for it to reload
 	p.is(`window.older`)
-	p.do(setValue("#reply-text", "")) // it has left
+	p.do(setValue("#reply-text", "")) // the field loses focus
 	p.until(`!window.older`)
 	p.sees("#letter", "Which port?")
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// axe returns the text of axe-core, which ./test fetches.
+// axe returns the source of axe-core, which ./test downloads.
 func axe(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("AXE_CORE")
@@ -26,7 +26,7 @@ func axe(t *testing.T) string {
 	return string(text)
 }
 
-// violation is what axe-core finds.
+// violation is a finding of axe-core.
 type violation struct {
 	ID     string `json:"id"`
 	Impact string `json:"impact"`
@@ -39,13 +39,13 @@ type node struct {
 	Failure string `json:"failureSummary"`
 }
 
-// accessible holds that axe-core finds nothing serious in what the tab shows. The rules are options of axe.run.
+// accessible fails the test if axe-core finds serious violations in the tab. The rules are options of axe.run.
 func (p *person) accessible(where, rules string) {
 	p.t.Helper()
 	if !value[bool](p, `!!window.axe`) {
 		value[bool](p, axe(p.t)+"; true")
 	}
-	// What is just being shown would be measured half transparent.
+	// Wait for animations: half transparent elements would distort the result.
 	value[bool](p, `Promise.all(document.getAnimations().map((a) => a.finished)).then(() => true, () => true)`)
 	text := value[string](p, `axe.run(document, { iframes: false, resultTypes: ["violations"], `+rules+
 		` }).then((r) => JSON.stringify(r.violations))`)
@@ -54,7 +54,7 @@ func (p *person) accessible(where, rules string) {
 		p.t.Fatal(err)
 	}
 	for _, v := range found {
-		// What lies half under a menu or under a bar that stays is as large as before: one closes it, or scrolls.
+		// Ignore elements partly covered by a menu or a fixed bar: closing or scrolling uncovers them.
 		v.Nodes = slices.DeleteFunc(v.Nodes, func(n node) bool {
 			return strings.Contains(n.Failure, "partially obscured")
 		})
@@ -73,8 +73,8 @@ func (p *person) accessible(where, rules string) {
 	}
 }
 
-// everywhere looks at a state of the page in both themes and in both sizes. A theme changes colours and nothing else;
-// a size changes all but colours.
+// everywhere checks a state of the page in both themes and both sizes. A theme changes only colours; a size changes
+// everything else.
 func (p *person) everywhere(where string) {
 	p.t.Helper()
 	theme := func(name string) { value[bool](p, `{ document.documentElement.dataset.theme = "`+name+`"; true }`) }
@@ -90,7 +90,7 @@ func (p *person) everywhere(where string) {
 	p.size(1280, 800)
 }
 
-// fits holds that a page is not wider than the window, and that nothing moves its frame.
+// fits checks that the page is not wider than the window, and that the frame does not scroll.
 func (p *person) fits(where string) {
 	p.t.Helper()
 	p.until(`document.readyState === "complete"`)
@@ -117,7 +117,7 @@ func TestAccessible(t *testing.T) {
 	p.forgive("404")
 }
 
-// What opens over a page.
+// TestAccessibleOver checks elements that open over a page.
 func TestAccessibleOver(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")

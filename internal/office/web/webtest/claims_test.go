@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// waitFor has an agent wait for a name that another holds.
+// waitFor makes an agent wait for a claim of another.
 func (r *room) waitFor(agent, what string) {
 	r.t.Helper()
 	token := r.run("agents", "token", agent)
@@ -36,8 +36,8 @@ func (r *room) waitFor(agent, what string) {
 	}
 }
 
-// TestClaims: the person sees who holds what and who waits for it, on Agents, Stuck and Flow, and frees it by one
-// click, or by one key on its row; what others do meanwhile is shown at once.
+// TestClaims tests that the person sees holders and waits on Agents, Stuck and Flow, and frees a claim with one
+// click, or one key on its row; other changes appear live.
 func TestClaims(t *testing.T) {
 	r := newRoom(t)
 	as := func(agent string, args ...string) {

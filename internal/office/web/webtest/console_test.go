@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestConsole: in one list, the channels stand beside the threads of agents; what is written in a thread reaches the
+// TestConsole tests that channels and agents' threads are in one list, and that a message in a thread reaches the
 // agent.
 func TestConsole(t *testing.T) {
 	r := newRoom(t)
@@ -33,7 +33,7 @@ func TestConsole(t *testing.T) {
 	p.misses("#talk .said", "The left one.")
 }
 
-// TestThreadTreeKeys: replies stand in lists within lists, indented, and j, k and r lead through them.
+// TestThreadTreeKeys tests that replies are nested lists, indented, and that j, k and r move through them.
 func TestThreadTreeKeys(t *testing.T) {
 	r := newRoom(t)
 	for _, name := range []string{"architect", "librarian"} {
@@ -56,12 +56,12 @@ func TestThreadTreeKeys(t *testing.T) {
 	const left = `((n) => document.querySelector("#m-msg_tree" + String(n).padStart(18, "0")).getBoundingClientRect().left)`
 	p.is(left + "(1) > " + left + "(0)")
 	p.is(left + "(2) > " + left + "(1)")
-	p.is(left + "(3) === " + left + "(1)") // it answers the same
+	p.is(left + "(3) === " + left + "(1)") // it answers the same message
 	p.is(left + "(5) > " + left + "(4)")
-	p.is(left + "(7) === " + left + "(6)") // deep enough
+	p.is(left + "(7) === " + left + "(6)") // beyond the deepest indentation
 	p.is(
 		`[...document.querySelectorAll(".branches > ul, ul.replies")].every((l) => l.getAttribute("role") === "list" && [...l.children].every((c) => c.tagName === "LI"))`)
-	p.sees(".answers-whom", "answering librarian") // 3 does not stand right below what it answers
+	p.sees(".answers-whom", "answering librarian") // 3 is not right below the message it answers
 	p.press("jj")
 	p.focuses("#m-" + letters[1].ID)
 	p.press("r")
@@ -75,8 +75,8 @@ func TestThreadTreeKeys(t *testing.T) {
 	p.everywhere("a thread")
 }
 
-// TestLateMail: mail that was sent days ago and comes in while the page is open goes where it belongs, in a channel as
-// in the inbox, and no day has two headings.
+// TestLateMail tests that mail sent days ago that arrives while the page is open is sorted into place, in a channel
+// and the inbox, and that each day has one heading.
 func TestLateMail(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "librarian", "--state", "idle", "--tag", "project:x")
@@ -121,7 +121,7 @@ func TestLateMail(t *testing.T) {
 	p.is(unique)
 }
 
-// TestAllWorkspaces: one inbox over all rooms. What a person does with a message there is done in its own room.
+// TestAllWorkspaces tests the inbox over all rooms. An action on a message applies in its own room.
 func TestAllWorkspaces(t *testing.T) {
 	r := newRoom(t)
 	other := &room{r.office, t, r.name + "-other"}
@@ -153,7 +153,8 @@ func TestAllWorkspaces(t *testing.T) {
 	p.sees("#list", "Nobody waits for you.")
 }
 
-// TestSessionOnPhone: what a press on Open session tells can be read on a phone, where the buttons are at the foot.
+// TestSessionOnPhone tests that the result of Open session is readable on a phone, where the buttons are at the
+// bottom.
 func TestSessionOnPhone(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "ws-1", "--state", "idle", "--client", "claude-code", "--session", "0a1b")

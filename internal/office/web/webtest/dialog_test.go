@@ -19,22 +19,22 @@ import (
 	"time"
 )
 
-// client is Claude Code as far as its hooks are: a process in which a session of an agent is, at work in a directory.
+// client imitates the hooks of Claude Code: a process that holds a session of an agent, in a working directory.
 type client struct {
 	*room
 	agent, dir string
-	do         io.Writer // takes lines: where a hook's files are, and its event
+	do         io.Writer // accepts lines: the path of a hook's files, and its event
 	hooks      atomic.Int32
 	running    sync.WaitGroup
 }
 
-// runsHooks is a client's program. A hook's parent is the first process above it that is no shell.
+// runsHooks is the client's program. A hook's parent is its nearest ancestor that is not a shell.
 const runsHooks = `while read -r at event; do "$BIN" hook claude "$event" <"$at.in" >"$at.out" & echo $! >"$at.pid"; done`
 
 // client starts a session of an agent.
 func (r *room) client(agent string) *client {
 	r.t.Helper()
-	in, err := os.MkdirTemp("", "pp") // which the pages show: it is short
+	in, err := os.MkdirTemp("", "pp") // short, since the pages show it
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (r *room) client(agent string) *client {
 	return c
 }
 
-// hook runs a hook of the client and returns what it says. When ctx ends, so does the hook.
+// hook runs a hook of the client and returns its output. The hook ends with ctx.
 func (c *client) hook(ctx context.Context, event string, more map[string]any) string {
 	in := map[string]any{"session_id": "session-of-" + c.agent, "cwd": c.dir, "hook_event_name": event}
 	maps.Copy(in, more)
@@ -79,7 +79,7 @@ func (c *client) hook(ctx context.Context, event string, more map[string]any) st
 	}
 	defer context.AfterFunc(ctx, func() {
 		text, _ := os.ReadFile(at + ".pid")
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(text))) // none, if it has not begun
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text))) // 0 if it has not started
 		if p, err := os.FindProcess(pid); err == nil && pid > 0 {
 			_ = p.Signal(syscall.SIGTERM)
 		}
@@ -91,8 +91,8 @@ func (c *client) hook(ctx context.Context, event string, more map[string]any) st
 	return string(out)
 }
 
-// asks has the client ask its person; what the hook answers comes when the person has answered here. end ends the
-// hook, as the client does when the person answers there.
+// asks makes the client ask its person. The hook's output arrives on answer once the person answers here. end ends
+// the hook, as the client does after an answer there.
 func (c *client) asks(more map[string]any) (answer <-chan string, end context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
 	c.t.Cleanup(cancel)
@@ -101,7 +101,7 @@ func (c *client) asks(more map[string]any) (answer <-chan string, end context.Ca
 	return said, cancel
 }
 
-// bash is that it wants to run a command.
+// bash is a request to run a command.
 func bash(command, says string) map[string]any {
 	given := map[string]any{"command": command, "description": says}
 	rule := map[string]any{"toolName": "Bash", "ruleContent": "git push:*"}
@@ -109,7 +109,8 @@ func bash(command, says string) map[string]any {
 		"type": "addRules", "behavior": "allow", "destination": "session", "rules": []any{rule}}}}
 }
 
-// TestDialog: what an agent's client asks appears without a reload, one key answers it, once, and it goes.
+// TestDialog tests that a client's dialog appears without a reload, that one key answers it once, and that it
+// disappears.
 func TestDialog(t *testing.T) {
 	r := ownOffice(t, "infra", serve...)
 	release := r.client("release")
@@ -127,22 +128,22 @@ func TestDialog(t *testing.T) {
 	p.sees(".says", "Allow once")
 	p.keys(keys[2:])
 	p.sees("#letter.over h1", "You have allowed it here")
-	p.sees("#letter.over .slab", "git push") // this page goes on to show it
+	p.sees("#letter.over .slab", "git push") // this page still shows it
 	p.misses("#list .row", "git push")
 	if out := <-said; !strings.Contains(out, `"behavior":"allow"`) || strings.Contains(out, "updatedPermissions") {
 		t.Errorf("the client is told %s", out)
 	}
 	p.until(`!document.querySelector("[data-place=inbox] [data-count=inbox]")?.checkVisibility()`)
 
-	said, _ = release.asks(bash("rm -rf build", "")) // another, which is refused with words
+	said, _ = release.asks(bash("rm -rf build", "")) // another one, denied with words
 	p.sees("#needs .row", "rm -rf build")
 	p.do(focus("#needs .row"))
-	p.press("1") // on a row it opens the dialog, and answers nothing
+	p.press("1") // on a row it opens the dialog without an answer
 	p.sees(".slab", "rm -rf build")
 	p.press("3")
 	p.focuses("textarea[name=words]")
 	p.press("Keep it. Two people have work there.")
-	p.do(reload()) // nothing typed is lost
+	p.do(reload()) // typed text is kept
 	p.sees(".slab", "rm -rf build")
 	p.press("3")
 	p.until(`document.querySelector("textarea[name=words]").value.startsWith("Keep it.")`)
@@ -152,7 +153,7 @@ func TestDialog(t *testing.T) {
 		t.Errorf("the client is told %s", out)
 	}
 
-	_, end := release.asks(bash("make deploy", "")) // and one that the person answers there
+	_, end := release.asks(bash("make deploy", "")) // one answered at the client
 	p.sees("#needs .row", "make deploy")
 	p.click("#needs .row")
 	p.sees(".slab", "make deploy")
@@ -166,7 +167,7 @@ func TestDialog(t *testing.T) {
 	p.misses("#list .row", "make deploy")
 }
 
-// TestDialogLarge: a browser shows the longest text that is held, and answers it as quickly as any.
+// TestDialogLarge tests that a browser shows the longest text accepted, and answers it without delay.
 func TestDialogLarge(t *testing.T) {
 	r := ownOffice(t, "infra", serve...)
 	release := r.client("release")
@@ -183,7 +184,7 @@ func TestDialogLarge(t *testing.T) {
 	<-said
 }
 
-// TestAway: the person says that they are away, and a client that hides its dialog meanwhile is answered here.
+// TestAway tests that while the person is away, a client that hides its dialog is answered here.
 func TestAway(t *testing.T) {
 	r := ownOffice(t, "infra", serve...)
 	release := r.client("release")
@@ -216,7 +217,8 @@ func TestAway(t *testing.T) {
 	p.sees("#away", "I am away from the terminals")
 }
 
-// TestDialogsLook: dialogs of every kind can be read and answered, in both themes, at a desk and on a phone.
+// TestDialogsLook tests that dialogs of every kind are readable and can be answered, in both themes, on a desktop and
+// a phone.
 func TestDialogsLook(t *testing.T) {
 	r := ownOffice(t, "infra", serve...)
 	for _, n := range []string{"frontend", "e2e-tester"} {

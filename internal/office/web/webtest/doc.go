@@ -1,2 +1,2 @@
-// Package webtest has no code: its tests sit at a real browser, as a person would, before the real program.
+// Package webtest has only tests. They drive a real browser against the real program, as a person would.
 package webtest

@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// paths are the pages of a room in which nothing needs to be.
+// paths are pages that work in an empty room.
 var paths = []string{"/", "/?show=archived", "/agents", "/channels", "/history", "/flow", "/flow?view=talk", "/stuck",
 	"/compose", "/palette", "/sessions"}
 
@@ -38,11 +38,11 @@ func TestEnter(t *testing.T) {
 		}
 	}
 	p.roams()
-	p.do(chromedp.Navigate(r.URL + "/")) // where nobody is logged in, and nothing tells where they are
+	p.do(chromedp.Navigate(r.URL + "/")) // no login there, and no hint of the pages' own address
 	p.sees("main", "pennypost open --plain")
 	p.is(`!document.documentElement.outerHTML.includes("pp-")`)
 	p.forgive("401")
-	p.do(chromedp.Navigate(r.site + link[strings.Index(link, "/login?"):])) // who is inside stays there
+	p.do(chromedp.Navigate(r.site + link[strings.Index(link, "/login?"):])) // a logged-in person stays logged in
 	p.until(`document.body.dataset.place === "inbox"`)
 
 	other := r.stranger(1280, 800)
@@ -57,11 +57,11 @@ func TestEnter(t *testing.T) {
 	p.forgive("401")
 }
 
-// listener is some program that listens on another port of this machine, and what browsers sent it.
+// listener is another program on a port of this machine. It records the cookies that browsers send.
 type listener struct {
 	port    string
 	mu      sync.Mutex
-	cookies map[string]string // by the path that was asked for
+	cookies map[string]string // by requested path
 }
 
 func newListener(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *listener {
@@ -78,7 +78,7 @@ func newListener(t *testing.T, answer func(w http.ResponseWriter, r *http.Reques
 	return l
 }
 
-// got returns the cookies that came with a path, and whether it was asked for.
+// got returns the cookies sent with a path, and whether it was requested.
 func (l *listener) got(path string) (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,9 +86,10 @@ func (l *listener) got(path string) (string, bool) {
 	return c, ok
 }
 
-// TestCookieStaysHere: cookies know no ports, so what logs the person in must not lie at an address at which other
-// programs are visited. One that has found out the pages' own name does not get it by a link or a picture, either; but
-// a redirection of an address that the person typed would bring it, so the name is a secret.
+// TestCookieStaysHere tests that other local programs do not receive the session cookie. Cookies ignore ports, so the
+// person must not be logged in at an address where other programs are visited. A program that learns the pages' own
+// name does not get the cookie by a link or a picture; a redirect from a typed address would send it, so the name is
+// secret.
 func TestCookieStaysHere(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)
@@ -129,7 +130,7 @@ func TestCookieStaysHere(t *testing.T) {
 	p.visit("/")
 	p.sees("#list .row", "Report 1")
 
-	// The plain address is what its page says: this is how the listener would have got it.
+	// The plain address exposes the cookie, as its page warns. This shows that the test would detect a leak.
 	q := r.stranger(1280, 800)
 	q.roams()
 	q.do(chromedp.Navigate(r.run("open", "--plain", "--print")))
@@ -145,8 +146,7 @@ func TestCookieStaysHere(t *testing.T) {
 	}
 }
 
-// TestSessions: the browsers that are logged in are listed on a page, and in a terminal; each can be logged out in
-// both.
+// TestSessions tests that logged-in browsers are listed on a page and in a terminal, and can be logged out in both.
 func TestSessions(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)
@@ -175,8 +175,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestOpenPageIdles: what a page that lies open asks by itself is not taken for the person, or no session would ever
-// end.
+// TestOpenPageIdles tests that requests of an open page do not count as acts of the person: otherwise no session
+// would ever end.
 func TestOpenPageIdles(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)
@@ -203,7 +203,7 @@ func TestOpenPageIdles(t *testing.T) {
 	}
 }
 
-// TestOpenLater: a letter counts as read when a person opened it, and not when something looked ahead.
+// TestOpenLater tests that a letter becomes read when a person opens it, not when it is prefetched.
 func TestOpenLater(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(2)...)
@@ -219,13 +219,13 @@ func TestOpenLater(t *testing.T) {
 	p.click("#list .row")
 	p.sees("#letter", "Report 2")
 	p.until(`document.querySelectorAll("#list .row.unread").length === 1`)
-	p.visit("/?m=msg_report0000000000000001") // the whole page marks, too
+	p.visit("/?m=msg_report0000000000000001") // loading the whole page marks it too
 	p.until(`!!document.querySelector("#letter #act-unread[value=unread]")`)
 	p.visit("/?show=unread")
 	p.sees("#list", "All read.")
 }
 
-// A session that ends under an open page is told as soon as something happens.
+// TestSessionEnds tests that an open page learns of its session's end at the next change.
 func TestSessionEnds(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
@@ -236,7 +236,7 @@ func TestSessionEnds(t *testing.T) {
 	p.forgive("401")
 }
 
-// The post office restarts under an open page, which comes back by itself. What was typed is there still.
+// TestRestart tests that an open page recovers from a restart of the post office, with the typed text.
 func TestRestart(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	first := r.send("builder-1", "user", "The first message")
@@ -246,17 +246,18 @@ func TestRestart(t *testing.T) {
 	p.write("#reply-text", "Half a sentence")
 	p.away()
 	r.restart(func() {
-		p.press("!") // goes on writing
+		p.press("!") // the person keeps writing
 		p.ctrl("\r") // and sends it
 	})
 	r.send("builder-2", "user", "We are open again.", "--subject", "Open")
 	p.until(shows("#list .row", "Open") + ` || document.getElementById("pill").textContent === "1 new"`)
-	p.sees("#card", "Half a sentence!") // it waited, and has left by itself
+	p.sees("#card", "Half a sentence!") // it waited, and was sent by itself
 	p.forgive("net::ERR")
 	p.forgive("Failed to fetch")
 }
 
-// The stream is cut: the page asks every 20 seconds. The test does not wait for them, it turns the page's clock.
+// TestWithoutStream tests that a page without its stream polls every 20 seconds. To save time, the test changes the
+// page's clock.
 func TestWithoutStream(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
@@ -267,16 +268,16 @@ func TestWithoutStream(t *testing.T) {
 	p.visit("/")
 	p.sees("#list .row", "Report 1")
 	p.away()
-	// that there is no stream is a reason to ask at once, which on a busy machine comes late
+	// the missing stream causes an immediate request, which may be late on a busy machine
 	p.until(`performance.getEntriesByType("resource").some((e) => e.name.includes("/changes?"))`)
 	r.send("builder-1", "user", "Does this arrive?", "--subject", "Slow")
-	// at this pace a late timer is not taken for sleep
+	// at this speed a late timer does not look like sleep
 	value[bool](p, `{ const now = Date.now, began = now(); Date.now = () => began + 1.5 * (now() - began); true }`)
-	time.Sleep(6 * time.Second) // in which it would have asked if it asked after 9 s
+	time.Sleep(6 * time.Second) // long enough for a request if it polled after 9 s
 	p.is("!" + shows("#list .row", "Slow"))
 	p.sees("#list .row", "Slow")
 
-	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{})                   // and comes back when it can
+	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{})                   // it reconnects when it can
 	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`) // as if it had slept
 	p.until(`document.getElementById("live")._htmx?.sse?.reader`)
 	r.send("builder-1", "user", "And this?", "--subject", "Quick")

@@ -15,9 +15,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestMovingPicture plays the scene of the README's moving picture: an agent asks, the person answers with one key; an
-// agent's client asks whether it may, another key answers that, and its command runs. The picture is written where
-// $PENNYPOST_SCREENSHOTS says, as those of TestScreenshots are.
+// TestMovingPicture records the README's animation: an agent asks, the person answers with one key; a client asks for
+// permission, another key grants it, and its command runs. The picture is written to $PENNYPOST_SCREENSHOTS, like
+// those of TestScreenshots.
 func TestMovingPicture(t *testing.T) {
 	r := ownOffice(t, "parser", serve...)
 	r.run("agents", "register", "builder", "--role", "builder", "--task", "Writing the grammar")
@@ -79,14 +79,14 @@ func TestMovingPicture(t *testing.T) {
 	f.write("moving", 400_000)
 }
 
-// film is a moving picture: of each frame what has changed since the one before.
+// film is an animation that stores only the changes of each frame.
 type film struct {
 	p      *person
 	frames []image.Image
 	millis []int
 }
 
-// shoot takes the tab as it is, to be seen for so long.
+// shoot captures the tab as a frame with a duration.
 func (f *film) shoot(millis int) {
 	f.p.t.Helper()
 	f.p.away()
@@ -101,7 +101,7 @@ func (f *film) shoot(millis int) {
 	f.frames, f.millis = append(f.frames, m), append(f.millis, millis)
 }
 
-// write writes the film, which must not be larger than so many bytes.
+// write writes the film, which must have at most that many bytes.
 func (f *film) write(name string, most int) {
 	f.p.t.Helper()
 	colours := commonest(sideBySide(f.frames))
@@ -134,7 +134,7 @@ func (f *film) write(name string, most int) {
 	}
 }
 
-// sideBySide is all frames in one picture.
+// sideBySide joins all frames in one picture.
 func sideBySide(frames []image.Image) image.Image {
 	size := frames[0].Bounds()
 	all := image.NewRGBA(image.Rect(0, 0, size.Dx()*len(frames), size.Dy()))
@@ -144,7 +144,7 @@ func sideBySide(frames []image.Image) image.Image {
 	return all
 }
 
-// changed is the smallest part of a picture outside of which it looks as the one before, which may be none.
+// changed is the smallest rectangle with all changes since the previous picture; it may be empty.
 func changed(before, now *image.Paletted) image.Rectangle {
 	if before == nil {
 		return now.Bounds()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// asked is a question to the user in one of the four rooms of newFleet, some minutes ago.
+// asked is a question to the user in one of newFleet's four rooms, some minutes ago.
 type asked struct {
 	room, from, subject, body string
 	ago                       int // minutes
@@ -16,7 +16,7 @@ type asked struct {
 
 func option(answer, note string) any { return map[string]string{"label": answer, "description": note} }
 
-// fleetAsks is what the person of the four rooms is asked.
+// fleetAsks are the questions to the person in the four rooms.
 var fleetAsks = []asked{
 	{"harbour", "migrator", "Run migration 0107 on production now, or in tonight’s window?",
 		"It adds `berths.paid_at` and fills 2.4 million rows. On the copy it held a lock for 38 seconds, " +
@@ -49,7 +49,7 @@ var fleetAsks = []asked{
 		[]any{"To the card", "A voucher", "Ask each time"}, false},
 }
 
-// fleetSays is what agents of the four rooms say to each other, and wait for.
+// fleetSays are questions between agents of the four rooms.
 var fleetSays = []asked{
 	{"harbour", "release", "agent:migrator", "Release 3.1 needs `paid_at`. Can it be in by six?", 19, nil, true},
 	{"shop", "frontend", "agent:backend", "Which address does a refund go to?", 40, nil, false},
@@ -58,7 +58,7 @@ var fleetSays = []asked{
 	{"parser", "docs", "agent:builder-1", "What are the four files called?", 22, nil, false},
 }
 
-// newFleet is a post office of four projects with twenty agents, most of which want something.
+// newFleet is a post office of four projects with twenty agents, most of them waiting.
 func newFleet(t *testing.T) (harbour *room) {
 	first := ownOffice(t, "harbour", serve...)
 	rooms := map[string]*room{}
@@ -103,7 +103,7 @@ func newFleet(t *testing.T) (harbour *room) {
 		letter{ID: "msg_fleet000000000000000x", From: "agent:ops", To: []string{"agent:migrator"}, Type: "status",
 			Thread: "msg_fleet0000000000000000",
 			Body:   "I would not do this by day. Ask the user.", Sent: now.Add(-13 * time.Minute)})
-	// Who was asked has seen it, and says nothing.
+	// The asked agent has seen the question, and does not answer.
 	rooms["shop"].run("--as", "backend", "mark", fmt.Sprintf("msg_fleet%016d", len(fleetAsks)+1), "--read")
 	return first
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The flow of 220 letters is light: at most ten elements a letter, in whole, and it is whole at each width.
+// TestFlowIsLight tests that the flow of 220 letters has at most ten elements per letter, and is complete at each
+// width.
 func TestFlowIsLight(t *testing.T) {
 	r := newRoom(t)
 	var all []letter
@@ -39,7 +40,7 @@ func TestFlowIsLight(t *testing.T) {
 			shot(p, fmt.Sprintf("flow-%d-%s", size[0], theme))
 		}
 	}
-	// a column stands below its head
+	// a column is below its head
 	p.size(1440, 900)
 	p.visit("/flow?w=6h")
 	p.until(`document.querySelectorAll(".flow-letter").length === 220`)

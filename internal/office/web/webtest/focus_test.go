@@ -2,7 +2,7 @@ package webtest
 
 import "testing"
 
-// TestFocus: what four projects ask is answered one after the other, at full width, each by one key.
+// TestFocus tests that the questions of four projects are answered one by one at full width, with one key each.
 func TestFocus(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(1440, 900)
@@ -25,7 +25,7 @@ func TestFocus(t *testing.T) {
 	p.is(`!document.querySelector(".panes.focus")`)
 }
 
-// TestFleetJobs does what the table of docs/web.md says of any room.
+// TestFleetJobs does the jobs in docs/web.md that concern all rooms.
 func TestFleetJobs(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(1440, 900)
@@ -60,7 +60,7 @@ func TestFleetJobs(t *testing.T) {
 	p.ctrl("\r")
 	p.sees("#talk", "Six hours are fine.")
 
-	p.visit("/?rooms=all") // and the same under Write, of which a letter goes to one room
+	p.visit("/?rooms=all") // also in compose, where a letter goes to one room
 	p.press("c")
 	p.sees("#compose", "")
 	p.write("#compose-to", "stat")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Mail that wants to be more than text. What the browser is asked for, dialogs and errors are held by every test
-// (person.listen).
+// TestHostileMail opens mail that tries to be more than text. Every test checks requests, dialogs and errors of the
+// browser (person.listen).
 func TestHostileMail(t *testing.T) {
 	r := newRoom(t)
 	const evil = `<img src=x onerror=alert(1)><script>alert(2)</script>"'><svg onload=alert(3)>`

@@ -20,13 +20,13 @@ func TestArrivesLive(t *testing.T) {
 	}
 	unread(30)
 
-	p.away() // nobody reads in the list: what arrives is shown
+	p.away() // no one reads in the list, so new mail is shown
 	r.send("builder-2", "user", "The second message", "--subject", "At the top")
 	p.sees("#list .row", "At the top")
 	unread(31)
 	p.until(`document.getElementById("announce").textContent === "1 new"`)
 
-	p.press("jj") // somebody reads: nothing moves
+	p.press("jj") // the person reads: nothing may move
 	p.until(`document.activeElement.matches("#list .row")`)
 	const place = `JSON.stringify([document.activeElement.id, document.activeElement.getBoundingClientRect(), document.getElementById("list").scrollTop])`
 	before := value[string](p, place)
@@ -66,7 +66,7 @@ func TestAnswer(t *testing.T) {
 	p.sees("#needs .row.unread .asks", "The left one")
 	p.click("#row-" + id)
 	p.sees("#letter", "Which of the two?")
-	// that one is read, and only that one
+	// only this message is read
 	p.until(`!document.getElementById("row-` + id +
 		`").matches(".unread") && document.querySelector("#updates .row.unread")`)
 	p.sees("#card", "it costs more")
@@ -107,7 +107,7 @@ func TestTriage(t *testing.T) {
 
 	p.click(row("4"))
 	p.sees("#letter", "Report 4")
-	p.press("e") // archived, and the next one is open
+	p.press("e") // archived, and the next one opens
 	p.misses("#list .row", "Report 4")
 	p.sees("#letter", "Report 3")
 	p.press("z")
@@ -138,7 +138,7 @@ func TestTriage(t *testing.T) {
 	p.sees("#list .row", "Report 5")
 	p.sees(".toast", "It is back")
 
-	// the bin in a row, which is there while the mouse is over it
+	// the delete button of a row, visible while the mouse is over it
 	p.hover(row("5"))
 	p.until(`getComputedStyle(document.querySelector("#slot-msg_report0000000000000005 .quick")).opacity === "1"`)
 	p.click("#slot-msg_report0000000000000005 [data-act=delete]")
@@ -149,14 +149,14 @@ func TestTriage(t *testing.T) {
 
 	p.click(row("2"))
 	p.sees("#letter", "Report 2")
-	p.press("\b") // the key that says Delete on a Mac
+	p.press("\b") // the Delete key of a Mac
 	p.misses("#list .row", "Report 2")
-	r.run("read", "msg_report0000000000000002") // it can still be taken back
+	r.run("read", "msg_report0000000000000002") // it can still be undone
 	for end := time.Now().Add(patience); strings.Contains(r.run("history"), "Report 2"); {
 		if time.Now().After(end) {
 			t.Fatal("what was deleted is still in the history")
 		}
-		time.Sleep(200 * time.Millisecond) // the post office's own five seconds
+		time.Sleep(200 * time.Millisecond) // the undo time of five seconds
 	}
 	if got := r.run("history"); !strings.Contains(got, "Report 5") || !strings.Contains(got, "Report 1") {
 		t.Errorf("the history is %s", got)

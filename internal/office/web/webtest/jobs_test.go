@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// job is a row of the table of jobs in docs/web.md: what is done, by how many steps, and which.
+// job is a row of the table of jobs in docs/web.md: the most steps allowed, and the steps.
 type job struct {
 	most  int
-	steps []string // keys and words as they are typed, or the names of what is clicked
+	steps []string // keys and words to type, or labels to click
 }
 
-// jobs reads the table. Keys and words stand in code, what is clicked in italics.
+// jobs parses the table. Keys and words are in code, labels to click in italics.
 func jobs(t *testing.T) map[string]job {
 	t.Helper()
 	text, err := os.ReadFile("../../../../docs/web.md")
@@ -49,7 +49,7 @@ func jobs(t *testing.T) map[string]job {
 	return out
 }
 
-// steps returns those of a job, which must be no more than what the table says and what was promised.
+// steps returns the steps of a job. There must be no more of them than in the table, and no more than promised.
 func steps(t *testing.T, name string, promised int) []string {
 	t.Helper()
 	j, ok := jobs(t)[name]
@@ -59,7 +59,7 @@ func steps(t *testing.T, name string, promised int) []string {
 	return j.steps
 }
 
-// do presses the keys of a job.
+// keys presses the keys of a job.
 func (p *person) keys(steps []string) {
 	p.t.Helper()
 	for _, k := range steps {
@@ -69,8 +69,8 @@ func (p *person) keys(steps []string) {
 	}
 }
 
-// TestJobAnswer: a question is answered with two keys from the inbox. For five seconds that can be taken back, and the
-// next question has the focus meanwhile.
+// TestJobAnswer tests that two keys in the inbox answer a question, that this can be undone for five seconds, and
+// that the next question gets the focus meanwhile.
 func TestJobAnswer(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -82,7 +82,7 @@ func TestJobAnswer(t *testing.T) {
 	p.keys(steps(t, "answer a question", 2))
 	p.sees(".toast", "Answered “8080” to builder-1")
 	p.misses("#list .row", "Which port?")
-	p.is(`document.querySelector("#needs .number").textContent === "1"`) // as many as there are rows
+	p.is(`document.querySelector("#needs .number").textContent === "1"`) // equals the number of rows
 	p.focuses("#row-" + second)
 	if got := r.run("--as", "builder-1", "inbox"); strings.Contains(got, "8080") {
 		t.Errorf("the answer has left already: %s", got)
@@ -96,19 +96,19 @@ func TestJobAnswer(t *testing.T) {
 	p.focuses("#row-" + second)
 }
 
-// until waits until what an agent has in its inbox has a text.
+// until waits until an agent's inbox contains a text.
 func (r *room) until(as, name, text string) {
 	r.t.Helper()
 	for end := time.Now().Add(patience); !strings.Contains(r.run(as, name, "inbox", "--all"), text); {
 		if time.Now().After(end) {
 			r.t.Fatalf("%s has not got %q", name, text)
 		}
-		time.Sleep(100 * time.Millisecond) // the post office's own five seconds
+		time.Sleep(100 * time.Millisecond) // the undo time of five seconds
 	}
 }
 
-// TestJobAnswerOpen: from an open letter a digit answers and opens the next question, and Undo brings the letter back,
-// with what was typed.
+// TestJobAnswerOpen tests that a digit answers an open letter and opens the next question, and that undo restores
+// the letter with the typed text.
 func TestJobAnswerOpen(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -131,7 +131,7 @@ func TestJobAnswerOpen(t *testing.T) {
 	p.sees(".toast", "Answered “Neither: 7070”")
 	p.sees("#letter h1", "Which colour?")
 	p.until(`document.querySelector(".toast [data-key=z]")`)
-	p.press("\u001b") // out of the text
+	p.press("\u001b") // leave the text
 	p.press("z")
 	p.sees("#letter h1", "Which port?")
 	p.until(`document.getElementById("reply-text").value === "Neither: 7070"`)
@@ -139,19 +139,19 @@ func TestJobAnswerOpen(t *testing.T) {
 	p.click("#card button[value='8080']")
 	p.sees("#letter h1", "Which colour?")
 	p.press("1")
-	p.sees("#card .pending", "red") // there is no other: what becomes of it stands there
+	p.sees("#card .pending", "red") // there is no next one, so the result is shown
 	p.sees("#card .given", "You answered")
 	r.until("--as", "builder-1", "8080")
 }
 
-// TestJobArchive: twenty updates are archived with two keys, in one toast with one undo.
+// TestJobArchive tests that two keys archive twenty updates, with one toast and one undo.
 func TestJobArchive(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
 	r.fill(append(reports(20), letter{Subject: "A status"}, letter{Subject: "Another"})...)
 	r.send("builder-1", "user", "Which port?", "--type", "question")
 	p := r.person(1280, 800)
-	p.until(`document.querySelectorAll("#updates .row").length === 21`) // one for the two that are folded
+	p.until(`document.querySelectorAll("#updates .row").length === 21`) // the two status messages share one row
 	p.keys(steps(t, "archive 20 updates", 4))
 	p.sees(".toast", "Archived 22 messages")
 	p.until(`!document.querySelector("#updates") && document.querySelectorAll("#needs .row").length === 1`)
@@ -161,7 +161,7 @@ func TestJobArchive(t *testing.T) {
 	p.is(`!document.querySelector(".picked-row")`)
 }
 
-// TestJobFind: a message of yesterday is found with no more than three words.
+// TestJobFind tests that at most three words find a message of yesterday.
 func TestJobFind(t *testing.T) {
 	r := newRoom(t)
 	yesterday := time.Now().AddDate(0, 0, -1).UTC()
@@ -191,7 +191,7 @@ func TestJobFind(t *testing.T) {
 	p.misses("#rows .row", "The parser is fast")
 }
 
-// clickNamed clicks the first link or button whose text begins so.
+// clickNamed clicks the first link or button whose text begins with name.
 func (p *person) clickNamed(name string) {
 	p.t.Helper()
 	found := `[...document.querySelectorAll("a, button")].find((e) => e.checkVisibility() && e.innerText.trim().startsWith(` +
@@ -200,7 +200,7 @@ func (p *person) clickNamed(name string) {
 	value[bool](p, `{ const e = `+found+`; e.scrollIntoView(); e.click(); true }`)
 }
 
-// TestJobUnstick: what is stuck moves again after no more than three clicks.
+// TestJobUnstick tests that at most three clicks resume a paused agent.
 func TestJobUnstick(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A person who never touches the mouse.
+// TestKeyboardWalk uses only the keyboard.
 func TestKeyboardWalk(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser")
@@ -34,7 +34,7 @@ func TestKeyboardWalk(t *testing.T) {
 	p.focuses(row("2"))
 	p.press("r")
 	p.focuses("#reply-text")
-	const typed = "jkeucrsgi?/ z" // each of them is a command elsewhere
+	const typed = "jkeucrsgi?/ z" // each is a command elsewhere
 	p.press(typed)
 	if got := value[string](p, `document.activeElement.value ?? document.activeElement.outerHTML`); got != typed {
 		t.Fatalf("typed %q, and there is %q", typed, got)
@@ -49,7 +49,7 @@ func TestKeyboardWalk(t *testing.T) {
 
 	p.press("?")
 	p.sees("dialog#keys", "reply")
-	p.press("j") // not while a dialog is open
+	p.press("j") // ignored while a dialog is open
 	p.press("\u001b")
 	p.until(`!document.querySelector("dialog[open]")`)
 	p.focuses(row("2"))
@@ -86,14 +86,14 @@ func TestKeyboardWalk(t *testing.T) {
 	p.press("c")
 	p.sees("dialog#compose", "Preview")
 	p.focuses("#compose-to")
-	p.press("\u001b\u001b") // the list of addresses, then the dialog
+	p.press("\u001b\u001b") // close the list of addresses, then the dialog
 	p.until(`!document.querySelector("dialog[open]")`)
 }
 
-// tabs are what Tab is to reach: what can be seen and pressed.
+// tabs are the elements that Tab must reach: visible and operable.
 const tabs = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")].filter((e) => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }) && !e.closest("dialog:not([open])"))`
 
-// labelled is whether the eye finds the focus: an outline on the element, or on what stands for it.
+// labelled tells whether the focus is visible: an outline on the element, or on its substitute.
 const labelled = `((e) => {
 	const outlined = (s) => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0;
 	return [e, e.parentElement].some((x) => outlined(getComputedStyle(x)) || outlined(getComputedStyle(x, "::after"))) ||
@@ -101,7 +101,7 @@ const labelled = `((e) => {
 		e.matches("[role=combobox]");
 })(document.activeElement)`
 
-// Tab reaches everything on a page, in the order in which it stands there, and one always sees where it is.
+// TestTab tests that Tab reaches everything on a page, in document order, with a visible focus.
 func TestTab(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser", "--role", "builder")
@@ -112,7 +112,7 @@ func TestTab(t *testing.T) {
 		"/flow", "/stuck", "/compose", "/t/" + id} {
 		p.visit(path)
 		p.until(`document.readyState === "complete"`)
-		if i > 0 { // the frame is the same everywhere
+		if i > 0 { // the frame is the same on every page
 			value[bool](p, `{ document.getElementById("main").focus(); true }`)
 		}
 		want := value[[]string](p, `(window.tabs = `+tabs+
@@ -130,7 +130,7 @@ func TestTab(t *testing.T) {
 			now := value[stop](p,
 				`({ I: window.tabs.indexOf(document.activeElement), Seen: document.activeElement === document.body || `+labelled+` })`)
 			if now.I < 0 {
-				continue // the page as a whole, or a region that scrolls
+				continue // the page itself, or a scrollable region
 			}
 			if !now.Seen {
 				t.Errorf("%s: one does not see that the focus is on %s", path, want[now.I])
@@ -145,7 +145,7 @@ func TestTab(t *testing.T) {
 	}
 }
 
-// What is shown anew keeps the focus where it is.
+// TestFocusStays tests that a refresh keeps the focus.
 func TestFocusStays(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -174,7 +174,7 @@ func TestFocusStays(t *testing.T) {
 	}
 }
 
-// The page's own list of keys and docs/web.md say the same.
+// TestKeysAreTold tests that the page's list of keys equals that of docs/web.md.
 func TestKeysAreTold(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
@@ -199,8 +199,8 @@ func TestKeysAreTold(t *testing.T) {
 	}
 }
 
-// TestEnterSends: where a form has one button that counts, Enter presses that in a field of one line, in the reply as
-// well, in which another stands before it on the screen.
+// TestEnterSends tests that Enter in a single-line field presses a form's main button, even in the reply, where
+// another button comes before it.
 func TestEnterSends(t *testing.T) {
 	r := newRoom(t)
 	id := r.send("builder-1", "user", "Half of it is done.")

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// On a phone there is one pane at a time and one bar, under the thumb: the places, or what to do with the letter.
+// TestPhone tests that a phone shows one pane at a time and one bar at the bottom: navigation, or a letter's actions.
 func TestPhone(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser")
@@ -37,7 +37,7 @@ func TestPhone(t *testing.T) {
 	p.until("!" + shows("#letter", ""))
 	p.click("#list .row")
 	p.sees("#letter", "The text of letter 19.")
-	p.do(chromedp.NavigateBack()) // the browser's own way back
+	p.do(chromedp.NavigateBack()) // the browser's Back
 	p.sees("#list .row", "Report 20")
 	p.until("!" + shows("#letter", ""))
 
@@ -50,7 +50,7 @@ func TestPhone(t *testing.T) {
 	p.click("#audience a.narrow")
 	p.sees("#channels .row", "parser")
 
-	p.click(".menu-button") // what the bar at the top has elsewhere
+	p.click(".menu-button") // the contents of the top bar
 	p.sees("#top #compose-button", "Write")
 	p.accessible("the menu on a phone", `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
 	shot(p, "phone-menu")
@@ -69,8 +69,8 @@ func TestPhone(t *testing.T) {
 	p.until("!" + shows("#f-type", ""))
 }
 
-// TestPhonePages looks at every page on a phone: the flow is a list, a letter's details are folded, and whatever one
-// can press is large enough for a thumb.
+// TestPhonePages checks every page on a phone: the flow is a list, a letter's details are folded, and controls are
+// large enough for a thumb.
 func TestPhonePages(t *testing.T) {
 	r := newRoom(t)
 	pages := r.rich()
@@ -109,12 +109,12 @@ func TestPhonePages(t *testing.T) {
 	p.is("!" + shows("#letter .document", ""))
 	p.click("#fold-docs summary")
 	p.sees("#letter .document", "plan.md")
-	r.send("writer", "user", "One more.") // which refreshes the page
+	r.send("writer", "user", "One more.") // this refreshes the page
 	p.until(`document.querySelector(".menu-button") && document.title.startsWith("(")`)
 	p.sees("#letter .document", "plan.md")
 	p.size(1280, 800)
 	p.visit(pages["documents"])
-	p.sees("#letter .document", "plan.md") // there is room: nothing is folded, and there is nothing to unfold
+	p.sees("#letter .document", "plan.md") // with enough room nothing is folded
 	p.is("!" + shows(".docs-fold summary", ""))
 }
 
@@ -153,7 +153,7 @@ func TestThemes(t *testing.T) {
 		`[...document.querySelectorAll("*")].every((e) => parseFloat(getComputedStyle(e).transitionDuration) <= .15 && parseFloat(getComputedStyle(e).animationDuration) <= .15)`)
 }
 
-// Without scripts everything can be read and answered.
+// TestWithoutScript tests that everything can be read and answered without scripts.
 func TestWithoutScript(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--task", "the parser", "--tag", "project:parser")
@@ -199,7 +199,7 @@ func TestWithoutScript(t *testing.T) {
 	p.sees("#talk .said.mine", "Hear!")
 }
 
-// A link into the middle of a page scrolls what scrolls there, and not the frame around it.
+// TestLinkIntoThread tests that a link into the middle of a page scrolls the content, not the frame.
 func TestLinkIntoThread(t *testing.T) {
 	r := newRoom(t)
 	letters := reports(40)

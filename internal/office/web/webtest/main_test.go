@@ -11,13 +11,13 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	// which makes the program, so that results of tests with another program are not taken for those with this one
+	// builds into the binary, so cached results are not reused for another build
 	_ "pennypost/internal/front/cli"
 	"pennypost/internal/persontest"
 )
 
-// binary is the program under test, typed what runs it in a person's terminal, browser the context of the one
-// browser, and shared the post office of the tests that need none of their own. TestMain sets them, once.
+// binary is the program under test, typed the proxy that runs it in a person's terminal, browser the context of the
+// browser, and shared the post office of tests that need none of their own. TestMain sets them once.
 var (
 	binary  string
 	typed   string

@@ -16,20 +16,20 @@ import (
 	"time"
 )
 
-// serve is the command that opens a post office, on a port that is free.
+// serve is the command that starts a post office on a free port.
 var serve = []string{"serve", "--listen", "127.0.0.1:0", "--json"}
 
-// office is a post office that runs.
+// office is a running post office.
 type office struct {
-	dir  string // what it may write to
+	dir  string // its writable directory
 	home string
 	URL  string // the plain address
 	site string // the pages' own, "http://pp-….localhost:PORT"
 	cmd  *exec.Cmd
-	said strings.Builder // read after close only
+	said strings.Builder // read only after close
 }
 
-// open starts a post office in dir with that command, which must answer with --json as serve does.
+// open starts a post office in dir with a command that prints JSON as serve --json does.
 func open(dir string, args ...string) (*office, error) {
 	o := &office{dir: dir, home: filepath.Join(dir, "home")}
 	o.cmd = o.command(context.Background(), args...)
@@ -49,7 +49,7 @@ func open(dir string, args ...string) (*office, error) {
 		o.close()
 		return nil, fmt.Errorf("the post office does not say where it is: %w\n%s", err, o.said.String())
 	}
-	if o.URL = place.HTTP; place.Home != "" { // the demo's own
+	if o.URL = place.HTTP; place.Home != "" { // the demo has its own
 		o.home = place.Home
 	}
 	link, err := o.command(context.Background(), "open", "--print").Output()
@@ -75,7 +75,7 @@ func (o *office) close() {
 	_ = o.cmd.Wait()
 }
 
-// signal stops the post office where it is, or has it go on.
+// signal stops or continues the process of the post office.
 func (r *room) signal(sig syscall.Signal) {
 	r.t.Helper()
 	if err := r.cmd.Process.Signal(sig); err != nil {
@@ -91,20 +91,20 @@ func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// room is what a test works in.
+// room is a test's room.
 type room struct {
 	*office
 	t    *testing.T
 	name string
 }
 
-// newRoom is a room of the test's own in the shared post office.
+// newRoom is a new room in the shared post office.
 func newRoom(t *testing.T) *room {
 	t.Parallel()
 	return &room{shared, t, strings.ToLower(t.Name())}
 }
 
-// ownOffice is the first room of a post office of the test's own.
+// ownOffice is the first room of a new post office.
 func ownOffice(t *testing.T, name string, args ...string) *room {
 	t.Helper()
 	t.Parallel()
@@ -132,7 +132,7 @@ func (r *room) try(stdin string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// run runs a command to its end and returns what it printed.
+// run runs a command to its end and returns its output.
 func (r *room) run(args ...string) string {
 	r.t.Helper()
 	out, err := r.try("", args...)
@@ -155,7 +155,7 @@ func (r *room) send(from, to, body string, more ...string) string {
 	return sent.ID
 }
 
-// letter is a message of an import.
+// letter is a message to import.
 type letter struct {
 	ID       string         `json:"id"`
 	Type     string         `json:"type"`
@@ -176,8 +176,8 @@ type doc struct {
 	Path string `json:"path"`
 }
 
-// fill adds letters, a minute apart up to now unless they say when they were sent. What they leave out is made up: a
-// status report of builder-1 to the user.
+// fill imports letters, one minute apart up to now unless they have a time. Missing fields get defaults: a status
+// report from builder-1 to the user.
 func (r *room) fill(letters ...letter) {
 	r.t.Helper()
 	var text strings.Builder
@@ -210,7 +210,7 @@ func (r *room) fill(letters ...letter) {
 	}
 }
 
-// reports are n letters to the user, which have rows of their own: Report 1 is the oldest.
+// reports are n letters to the user, each with its own row: Report 1 is the oldest.
 func reports(n int) []letter {
 	all := make([]letter, n)
 	for i := range all {
@@ -221,7 +221,7 @@ func reports(n int) []letter {
 	return all
 }
 
-// restart stops the post office, calls meanwhile, and opens it again where it was.
+// restart stops the post office, calls meanwhile, and starts it again at the same address.
 func (r *room) restart(meanwhile func()) {
 	r.t.Helper()
 	at := strings.TrimPrefix(r.URL, "http://")

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 )
 
-// TestOutline: a screen reader is told of one main part, of headings whose levels do not jump, and of a name for each
+// TestOutline tests that a screen reader finds one main region, headings without skipped levels, and a name for each
 // control.
 func TestOutline(t *testing.T) {
 	r := newFleet(t)
@@ -31,10 +31,10 @@ func TestOutline(t *testing.T) {
 	stranger.forgive("401")
 }
 
-// outlined holds that what the tab shows has the outline that a screen reader needs, and logs it.
+// outlined checks and logs the accessibility outline of the tab.
 func (p *person) outlined(where string) {
 	p.t.Helper()
-	mains, level := 0, 1 // what stands before the title, at the side, is of the second level
+	mains, level := 0, 1 // the side, before the title, has headings of level 2
 	var outline []string
 	for _, n := range inOrder(call(p, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes) {
 		if n.Ignored {
@@ -72,7 +72,7 @@ func (p *person) outlined(where string) {
 	p.t.Logf("%s: %s", where, strings.Join(outline, "; "))
 }
 
-// inOrder are the nodes of a tree in the order in which they are read; the first is its root.
+// inOrder returns the nodes of a tree in reading order; the first is its root.
 func inOrder(nodes []*accessibility.Node) (out []*accessibility.Node) {
 	byID := make(map[accessibility.NodeID]*accessibility.Node, len(nodes))
 	for _, n := range nodes {
@@ -91,7 +91,7 @@ func inOrder(nodes []*accessibility.Node) (out []*accessibility.Node) {
 	return out
 }
 
-// said is a value of the outline as text.
+// said is an accessibility value as text.
 func said(v *accessibility.Value) string {
 	if v == nil {
 		return ""
@@ -103,8 +103,8 @@ func said(v *accessibility.Value) string {
 	return fmt.Sprint(text)
 }
 
-// TestForcedColors: where the system chooses the colours, what is chosen and what is urgent is seen still; and at
-// twice the size nothing is scrolled sideways.
+// TestForcedColors tests that selected and urgent rows stay visible with the system's forced colours, and that nothing
+// scrolls sideways at 200 %.
 func TestForcedColors(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(1440, 900)
@@ -124,20 +124,20 @@ func TestForcedColors(t *testing.T) {
 		p.sees(v.seen, "")
 		shot(p, "forced-"+strings.ReplaceAll(v.name, " ", "-"))
 	}
-	p.size(720, 450) // 1440 by 900 at twice the size
+	p.size(720, 450) // 1440 by 900 at 200 %
 	for _, v := range firstViews {
 		p.visit(v.path)
 		p.sees(v.seen, "")
 		p.fits(v.name + " at 200 %")
 		shot(p, "zoom-"+strings.ReplaceAll(v.name, " ", "-"))
-		if v.name == "Focus" { // the answers leave the question in sight
+		if v.name == "Focus" { // the answers must not cover the question
 			p.is(`(({ x, y }) => document.getElementById("letter-title").contains(document.elementFromPoint(x + 8, y + 8)))(
 				document.querySelector("#letter-title bdi").getClientRects()[0])`)
 		}
 	}
 }
 
-// TestNoKeys: where there are no keys, none is named.
+// TestNoKeys tests that no keys are shown on a device without a keyboard.
 func TestNoKeys(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(390, 844)

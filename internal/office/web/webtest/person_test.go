@@ -20,24 +20,24 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long a page may take for anything, on a machine that has much else to do.
+// patience is the longest wait for a page, on a busy machine.
 const patience = 20 * time.Second
 
-// person sits at a tab of their own, in a window whose cookies no other test knows.
+// person uses a tab in a window with separate cookies.
 type person struct {
 	t    *testing.T
 	ctx  context.Context
 	room *room
-	site string // the only origin that the browser may ask, but for a link's
+	site string // the only origin the browser may request, except by links
 
 	mu     sync.Mutex
-	faults []string // what the browser complains of, and what it must not do
-	asked  []string // the addresses that it asked for
+	faults []string // errors of the browser, and forbidden requests
+	asked  []string // the requested addresses
 	urls   map[network.RequestID]string
 	loaded map[string]int64 // bytes, by address
 }
 
-// stranger opens a tab of that size.
+// stranger opens a tab of a size without a login.
 func (r *room) stranger(width, height int64) *person {
 	r.t.Helper()
 	return r.tabIn(browser, width, height, chromedp.WithNewBrowserContext())
@@ -50,10 +50,10 @@ func (r *room) tabIn(of context.Context, width, height int64, how ...chromedp.Co
 	r.t.Cleanup(cancel)
 	p := &person{t: r.t, ctx: ctx, room: r, site: r.site + "/", urls: map[network.RequestID]string{},
 		loaded: map[string]int64{}}
-	if err := chromedp.Listen(ctx, p.listen); err != nil { // which opens the tab, for as long as ctx lives
+	if err := chromedp.Listen(ctx, p.listen); err != nil { // opens the tab, which closes when ctx ends
 		r.t.Fatal(err)
 	}
-	// each window of several that are open
+	// give every open window the focus
 	call(p, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	p.size(width, height)
 	r.t.Cleanup(func() {
@@ -66,20 +66,20 @@ func (r *room) tabIn(of context.Context, width, height int64, how ...chromedp.Co
 	return p
 }
 
-// roams lets the person visit other addresses too.
+// roams lets the person visit other addresses.
 func (p *person) roams() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.site = "http://"
 }
 
-// tab opens another tab of the person, in the same browser.
+// tab opens another tab in the same browser.
 func (p *person) tab() *person {
 	p.t.Helper()
 	return p.room.tabIn(p.ctx, 1440, 900)
 }
 
-// person opens a tab of that size, logs in, and goes to the inbox of the room.
+// person opens a tab of a size, logs in, and opens the room's inbox.
 func (r *room) person(width, height int64) *person {
 	r.t.Helper()
 	p := r.stranger(width, height)
@@ -89,8 +89,8 @@ func (r *room) person(width, height int64) *person {
 	return p
 }
 
-// logIn logs the tab in, to see one room, and shows nothing yet: behind the link itself is the first question of all
-// rooms, which may be another test's, and is read then.
+// logIn logs the tab in for one room, without following the link: that would open the first question of all rooms,
+// perhaps another test's, and mark it read.
 func (p *person) logIn() {
 	p.t.Helper()
 	_, key, _ := strings.Cut(p.room.run("open", "--print"), "key=")
@@ -102,7 +102,7 @@ func (p *person) logIn() {
 	p.forgive("401")
 }
 
-// cookies are those that the browser keeps, by name.
+// cookies are the browser's cookies by name.
 func (p *person) cookies() map[string]*network.Cookie {
 	kept := make(map[string]*network.Cookie)
 	for _, c := range call(p, network.GetCookies, network.GetCookiesParams{}).Cookies {
@@ -111,8 +111,8 @@ func (p *person) cookies() map[string]*network.Cookie {
 	return kept
 }
 
-// listen collects what the browser complains of: errors of scripts, what the content security policy stopped, dialogs,
-// and requests to elsewhere.
+// listen records faults of the browser: script errors, violations of the content security policy, dialogs, and
+// requests to other sites.
 func (p *person) listen(ev any) {
 	fault := ""
 	p.mu.Lock()
@@ -150,7 +150,7 @@ func (p *person) listen(ev any) {
 	}
 }
 
-// forgive takes faults that contain text off the list: the test has caused them.
+// forgive removes the faults that contain text: the test caused them.
 func (p *person) forgive(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *person) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// page is what the tab shows, for messages of tests that fail.
+// page describes the tab, for messages of failed tests.
 func (p *person) page() string {
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 	defer cancel()
@@ -183,14 +183,14 @@ func (p *person) page() string {
 	return at + "\n" + text
 }
 
-// size makes the window that large.
+// size sets the size of the window.
 func (p *person) size(width, height int64) { p.do(chromedp.EmulateViewport(width, height)) }
 
 // visit opens a path of the room.
 func (p *person) visit(path string) {
 	p.t.Helper()
 	p.insist(chromedp.Navigate(p.room.site+"/@"+p.room.name+path),
-		"net::ERR_ABORTED") // the page was on its way to where one logs in
+		"net::ERR_ABORTED") // the page was being redirected to the login
 }
 
 // call makes a call of the browser's protocol.
@@ -205,7 +205,7 @@ func call[P, R any](p *person, cmd cdp.Command[P, R], params P) R {
 	return res
 }
 
-// value is that of an expression, which may be a promise.
+// value evaluates an expression, which may be a promise.
 func value[T any](p *person, js string) T {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -243,25 +243,25 @@ func (p *person) until(js string) {
 	}
 }
 
-// shows is the condition that an element with that text is visible.
+// shows is the condition that an element with a text is visible.
 func shows(selector, text string) string {
 	return fmt.Sprintf(
 		`[...document.querySelectorAll(%s)].some((e) => e.checkVisibility() && (e.innerText ?? e.textContent).includes(%s))`, quote(selector), quote(text))
 }
 
-// sees waits until an element with that text is visible.
+// sees waits until an element with a text is visible.
 func (p *person) sees(selector, text string) {
 	p.t.Helper()
 	p.until(shows(selector, text))
 }
 
-// misses waits until no element with that text is visible.
+// misses waits until no element with a text is visible.
 func (p *person) misses(selector, text string) {
 	p.t.Helper()
 	p.until("!" + shows(selector, text))
 }
 
-// focuses waits until the element has the focus.
+// focuses waits until an element has the focus.
 func (p *person) focuses(selector string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`document.activeElement.matches(%s)`, quote(selector)))
@@ -270,10 +270,10 @@ func (p *person) focuses(selector string) {
 func (p *person) click(selector string) {
 	p.t.Helper()
 	p.insist(chromedp.Click(selector, chromedp.NodeVisible),
-		"Could not find node") // which was replaced when it had been found
+		"Could not find node") // it was replaced after it was found
 }
 
-// insist does something that may have to be done again, if it fails so.
+// insist repeats a step while it fails with an error that contains again.
 func (p *person) insist(step chromedp.Action[chromedp.Void], again string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -289,7 +289,7 @@ func (p *person) insist(step chromedp.Action[chromedp.Void], again string) {
 	}
 }
 
-// away takes the mouse off everything that minds it.
+// away moves the mouse away from all elements.
 func (p *person) away() {
 	p.t.Helper()
 	call(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved,
@@ -306,8 +306,8 @@ func (p *person) hover(selector string) {
 		X: at.X, Y: at.Y})
 }
 
-// press types keys as a person does, into whatever has the focus. Unlike chromedp's own, a key that a script claims
-// for itself types nothing.
+// press types keys into the focused element as a person does. Unlike chromedp's own, a key that a script handles
+// types nothing.
 func (p *person) press(keys string) {
 	p.t.Helper()
 	for _, r := range keys {
@@ -333,22 +333,22 @@ func (p *person) write(selector, text string) {
 	p.do(chromedp.SendKeys(selector, text, chromedp.NodeVisible))
 }
 
-// media has the browser say that the person wishes something: prefers-color-scheme, prefers-reduced-motion.
+// media sets a media feature: prefers-color-scheme, prefers-reduced-motion.
 func (p *person) media(name, value string) {
 	p.t.Helper()
 	call(p, emulation.SetEmulatedMedia,
 		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: name, Value: value}}})
 }
 
-// quote is text as a script has it.
+// quote is text as a JavaScript string.
 func quote(text string) string {
-	b, _ := json.Marshal(text) // a string has JSON
+	b, _ := json.Marshal(text) // a string always encodes
 	return string(b)
 }
 
 func focus(selector string) chromedp.Action[chromedp.Void] { return chromedp.Focus(selector) }
 
-// setValue fills in a field and leaves it, as choosing from a list does.
+// setValue sets a field and fires its change event, as choosing from a list does.
 func setValue(selector, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := chromedp.Evaluate[bool](`{ const f = document.querySelector(`+quote(selector)+`); f.value = `+

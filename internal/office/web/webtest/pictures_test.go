@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// waiters fills a room with agents who wait: a chain, a circle with somebody before it, a role that nobody has.
+// waiters fills a room with waits: a chain, a circle with an agent waiting for it, and a role without a holder.
 func (r *room) waiters() {
 	r.t.Helper()
 	for _, n := range []string{"lead", "builder-1", "builder-2", "reviewer", "designer-1", "designer-2", "tester"} {
@@ -33,7 +33,7 @@ func (r *room) waiters() {
 	r.run("--as", "builder-1", "mark", all[1].ID, "--read")
 }
 
-// pictured looks at a page in both themes at the widths of a desk, a small window and a phone.
+// pictured checks a page in both themes at the widths of a desktop, a small window and a phone.
 func (p *person) pictured(name, path, seen string) {
 	p.t.Helper()
 	for _, width := range []int64{1440, 1024, 390} {
@@ -46,7 +46,7 @@ func (p *person) pictured(name, path, seen string) {
 			where := fmt.Sprintf("%s-%d-%s", name, width, theme)
 			rules := `runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]`
 			if theme == "dark" {
-				rules = `runOnly: ["color-contrast"]` // a theme changes nothing else
+				rules = `runOnly: ["color-contrast"]` // a theme changes only colours
 			}
 			p.accessible(where, rules)
 			p.fits(where)
@@ -56,7 +56,8 @@ func (p *person) pictured(name, path, seen string) {
 	}
 }
 
-// TestWaiting: who waits for whom can be seen, and every arrow leads to its question. What mends a circle does.
+// TestWaiting tests that waits are visible, that every arrow leads to its question, and that an answer breaks a
+// circle.
 func TestWaiting(t *testing.T) {
 	r := newRoom(t)
 	r.waiters()
@@ -83,7 +84,7 @@ func TestWaiting(t *testing.T) {
 	p.misses("#stuck-groups", "Waiting in a circle")
 }
 
-// talkers fills a room with that many agents who write to each other.
+// talkers fills a room with n agents who write to each other.
 func (r *room) talkers(n int) {
 	r.t.Helper()
 	var all []letter
@@ -99,7 +100,7 @@ func (r *room) talkers(n int) {
 	r.fill(all...)
 }
 
-// TestMatrix: who talks to whom among twenty agents fits a small window, and leads to the conversations.
+// TestMatrix tests that the matrix of twenty agents fits a small window, and leads to the conversations.
 func TestMatrix(t *testing.T) {
 	r := newRoom(t)
 	r.talkers(20)
@@ -125,7 +126,7 @@ func TestMatrix(t *testing.T) {
 		fmt.Sprint(count))
 }
 
-// TestCheckLetters: the letters of agents differ, fit, and can be read in both themes, however their agents stand.
+// TestCheckLetters tests that agents' initials differ, fit, and are readable in both themes and every state.
 func TestCheckLetters(t *testing.T) {
 	r := newRoom(t)
 	for _, n := range []string{"agent-1", "agent-2", "agent-10", "agent-11", "agent-12", "code-reviewer-2024", "x"} {

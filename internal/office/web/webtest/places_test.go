@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 
-	p.click(".filters-on a[aria-label='Remove the filter text ship']") // the filter goes, the other stays
+	p.click(".filters-on a[aria-label='Remove the filter text ship']") // removing one filter keeps the other
 	p.sees("#rows .row", "Shall we wait?")
 	p.misses("#rows .row", "Nothing new")
 	choose("f-since", "whenever")
@@ -182,9 +182,9 @@ func TestCompose(t *testing.T) {
 		`document.getElementById("compose-body").value === "It is *ready*.\n\n- one\n- two" && document.getElementById("compose-subject").value === "Please look"`)
 	p.forgive("404")
 
-	p.press("\u001b") // a slip
+	p.press("\u001b") // pressed by mistake
 	p.sees("#compose-discard", "not sent")
-	p.press("\r") // goes on writing
+	p.press("\r") // continue writing
 	p.misses("#compose-discard", "not sent")
 	p.click("#compose-chips .chip:last-of-type input")
 	p.misses("#compose-chips .chip", "nobody")

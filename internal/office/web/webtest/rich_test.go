@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rich fills a room with something of everything, and returns the paths of its pages by what they are.
+// rich fills a room with content of every kind, and returns the paths of its pages by description.
 func (r *room) rich() map[string]string {
 	r.t.Helper()
 	docs := filepath.Join(r.t.TempDir(), "work")

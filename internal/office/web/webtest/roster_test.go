@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestManyAgents finds one agent among many: the page shows a part of them, leads to the others, and is searched.
+// TestManyAgents finds one agent among many: the page shows some of them, links to the others, and can be searched.
 func TestManyAgents(t *testing.T) {
 	r := newRoom(t)
 	socket := filepath.Join(r.home, "pennypost.sock")

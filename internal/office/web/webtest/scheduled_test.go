@@ -2,7 +2,7 @@ package webtest
 
 import "testing"
 
-// TestScheduled: the person has a letter sent later, sees what waits, moves it and takes it back.
+// TestScheduled tests that the person can schedule a letter, see it, move it and cancel it.
 func TestScheduled(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "ann", "--state", "idle")
@@ -43,7 +43,7 @@ func TestScheduled(t *testing.T) {
 	p.size(1440, 900)
 	value[bool](p, `{ const f = document.querySelector("article:nth-of-type(1) form");
 		f.elements.when.value = "in 5h"; f.requestSubmit(); true }`)
-	p.sees("#scheduled-list article:nth-of-type(2)", "Again") // it is behind the third now
+	p.sees("#scheduled-list article:nth-of-type(2)", "Again") // it is after the third now
 	value[bool](p, `{ document.querySelector("article:nth-of-type(2) .danger").click(); true }`)
 	p.misses("#scheduled-list", "Again")
 	p.sees("#scheduled-list", "2 messages")

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestSelect: rows are selected with x, with Shift and with their boxes, what is done with them is done at once, and
-// Escape selects none.
+// TestSelect tests that rows are selected with x, with Shift and with their boxes, that an action applies to all of
+// them, and that Escape clears the selection.
 func TestSelect(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(6)...)
@@ -20,7 +20,7 @@ func TestSelect(t *testing.T) {
 	p.sees("#picked", "1 selected")
 	p.press("JJ")
 	selected("3")
-	p.press("x") // not this one
+	p.press("x") // also this one
 	selected("2")
 	p.press("\u001b")
 	selected("0")
@@ -63,8 +63,8 @@ func TestSelect(t *testing.T) {
 	p.misses("#list .row", "Report 3")
 }
 
-// TestP13_ArchiveAsks: before questions are archived that wait for an answer the person is asked once, and what was
-// archived anyway stays in sight.
+// TestP13_ArchiveAsks tests that archiving open questions asks the person once, and that questions archived anyway
+// stay visible.
 func TestP13_ArchiveAsks(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle")
@@ -92,8 +92,8 @@ func TestP13_ArchiveAsks(t *testing.T) {
 	r.until("--as", "builder-1", "please decide yourself")
 }
 
-// TestInboxLooks: a row has two lines and is no higher than 56 pixels, at a desk, in a small window and on a phone, in
-// both themes.
+// TestInboxLooks tests that a row has two lines and is at most 56 pixels high, on a desktop, in a small window and on
+// a phone, in both themes.
 func TestInboxLooks(t *testing.T) {
 	r := newRoom(t)
 	r.rich()
@@ -114,7 +114,7 @@ func TestInboxLooks(t *testing.T) {
 	p.everywhere("selected rows")
 }
 
-// TestSteps: to whom no agent has come yet the inbox shows three steps, and ticks them.
+// TestSteps tests that the inbox shows three steps until the first agent has come, and ticks them off.
 func TestSteps(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	p := r.stranger(1280, 800)

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of docs/web.md, of four projects and of the demo's room. They are written where
-// $PENNYPOST_SCREENSHOTS says:
+// TestScreenshots takes the pictures of docs/web.md: of four projects and of the demo's room. They are written to
+// $PENNYPOST_SCREENSHOTS:
 //
 //	PENNYPOST_SCREENSHOTS=$PWD/docs/web go test -run TestScreenshots ./internal/office/web/webtest
 func TestScreenshots(t *testing.T) {
@@ -52,7 +52,7 @@ func TestScreenshots(t *testing.T) {
 	})
 }
 
-// picture is one of the docs: what it is called, where the page is in the room, what stands on it, and how it is seen.
+// picture is a picture for the docs: its name, path in the room, an element to wait for, and its theme and size.
 type picture struct {
 	name, path, seen string
 	dark, phone      bool
@@ -77,7 +77,7 @@ func (p *person) takes(s picture) {
 
 func (r *room) base() string { return "/@" + r.name }
 
-// shot takes a picture of what the tab shows. It is small, as it has few colours: the rest are the edges of letters.
+// shot takes a picture of the tab. Reducing the colours makes it small, since most are in the edges of letters.
 func shot(p *person, name string) {
 	p.t.Helper()
 	data, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
@@ -109,7 +109,7 @@ func shot(p *person, name string) {
 	}
 }
 
-// commonest returns the 256 colours that a picture has most, of those that one can tell apart.
+// commonest returns the 256 most frequent colours of a picture that differ visibly.
 func commonest(m image.Image) color.Palette {
 	const near = 12 // of 255, in each of red, green and blue
 	count := map[color.RGBA]int{}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Where these are lacking, testMain runs nothing.
+// testMain runs no tests where these do not exist.
 const sigStop, sigCont = syscall.Signal(0), syscall.Signal(0)
 
 func mkfifo(string) error { return errors.ErrUnsupported }

@@ -10,7 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestP7_LiveWithSlowScripts: in whatever order and however late the scripts arrive, the page follows the room.
+// TestP7_LiveWithSlowScripts tests that the page follows the room however late and in whatever order the scripts
+// arrive.
 func TestP7_LiveWithSlowScripts(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(3)...)
@@ -50,7 +51,7 @@ func TestP7_LiveWithSlowScripts(t *testing.T) {
 	p.sees("#list .row", "At the top")
 }
 
-// hasAsked reports whether the browser has asked for an address with that in it.
+// hasAsked reports whether the browser requested an address that contains part.
 func (p *person) hasAsked(part string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,13 +10,13 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// mostShift is how much of a page may move in all, as browsers count it, without the person having done anything.
+// mostShift limits the layout shift of a page without user input, as browsers measure it.
 const mostShift = 0.02
 
-// growing are the places whose newest stands first, and comes in as it is sent: they are measured only.
+// growing are the pages that insert new items at the top: their shifts are only logged.
 var growing = map[string]bool{"Flow": true, "History": true, "Stuck": true}
 
-// watchShifts collects what moves on the page from its beginning on.
+// watchShifts records layout shifts from the start of the page.
 const watchShifts = `(() => {
 	window.shifts = [];
 	new PerformanceObserver((list) => {
@@ -26,7 +26,7 @@ const watchShifts = `(() => {
 	return true;
 })()`
 
-// TestSteady: nothing moves under the eye while a place opens, and while mail comes in that it shows.
+// TestSteady tests that nothing shifts while a page opens, nor while mail arrives on it.
 func TestSteady(t *testing.T) {
 	r := newFleet(t)
 	r.fill(reports(100)...)
@@ -36,7 +36,7 @@ func TestSteady(t *testing.T) {
 		for _, v := range firstViews {
 			rate := 1.0
 			if v.name == "Focus" {
-				rate = 4 // on a slow one parts of the page are seen before what stands above them
+				rate = 4 // on a slow processor, parts of the page appear before the ones above them
 			}
 			call(p, slowProcessor, slowProcessorParams{Rate: rate})
 			p.visit(v.path)
@@ -60,12 +60,12 @@ func TestSteady(t *testing.T) {
 }
 
 type slowProcessorParams struct {
-	Rate float64 `json:"rate"` // how many times as long all takes
+	Rate float64 `json:"rate"` // factor of slowness
 }
 
 var slowProcessor = cdp.Command[slowProcessorParams, cdp.Empty]{Method: "Emulation.setCPUThrottlingRate"}
 
-// slowLineParams are bytes a second, and milliseconds from a request to its answer.
+// slowLineParams are in bytes per second, and milliseconds of latency.
 type slowLineParams struct {
 	Offline  bool    `json:"offline"`
 	Latency  float64 `json:"latency"`
@@ -75,8 +75,8 @@ type slowLineParams struct {
 
 var slowLine = cdp.Command[slowLineParams, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
 
-// TestSlowLine logs when each place is painted first on a line like Chrome's "Slow 3G", by a person who is logged in:
-// with nothing in the browser's cache, and with all of it. It is a measure, and asserts nothing.
+// TestSlowLine logs when each page is first painted for a logged-in person on a line like Chrome's "Slow 3G", with an
+// empty and a full cache. It only measures.
 func TestSlowLine(t *testing.T) {
 	if os.Getenv("PENNYPOST_MEASURE") == "" {
 		t.Skip("$PENNYPOST_MEASURE is not set: this measures, and takes a while")

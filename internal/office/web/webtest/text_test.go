@@ -12,13 +12,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// everything is a letter with all that a text can have.
+// everything is a letter with every element of a text.
 const everything = "# שלום עולם\n\nפסקה עם `code --flag` ו-[קישור](https://example.org), שאחריה עוד מילים.\n\n" +
 	"A paragraph from left to right[^1],\nwhose second line stands by itself.\n\n" +
 	"- פריט ראשון\n- second item\n\n> ציטוט\n\n| עמודה | b |\n|---|---|\n| תא | 2 |\n\n" +
 	"```go\nfunc main() {\n\tprintln(\"שלום\")\n}\n```\n\n- in a list\n\n  ```\n  make test\n  ```\n\n[^1]: A note.\n"
 
-// TestText: each part of a letter has the direction of its own words, code that of code, and a line break is one.
+// TestText tests that each part of a letter has its own text direction, code always left to right, and that line
+// breaks are kept.
 func TestText(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "דנה", "--state", "idle")
@@ -44,14 +45,14 @@ func TestText(t *testing.T) {
 		}
 	}
 	p.is(`document.querySelector("#letter-body p:nth-of-type(2) br")`)
-	// the mark of an item stands in the letter
+	// the bullet is inside the letter
 	p.is(
 		`document.querySelector("#letter-body li").getBoundingClientRect().right <= document.querySelector("#letter-body").getBoundingClientRect().right - 16`)
 	p.is(`!/[*#\x60|]|\]\(/.test(document.querySelector("#list .row .preview").textContent)`)
 
-	p.click("#letter-body .footnote-ref") // it leads to the note below, and back
+	p.click("#letter-body .footnote-ref") // it links to the note below, and back
 	p.until(`document.querySelector(":target")?.closest("#letter-body")`)
-	p.visit("/history") // a line that is too long is cut at its end, which is on the left
+	p.visit("/history") // a long line is cut at its end, which is on the left
 	p.size(1024, 900)
 	p.sees("#rows .what", "שלום")
 	p.is(`[...document.querySelectorAll("#rows .what")].some((line) => { const text = document.createRange(), first = line.querySelector("bdi:dir(rtl)").firstChild; text.setStart(first, 0); text.setEnd(first, 1); const a = line.getBoundingClientRect(), b = text.getBoundingClientRect(); return line.scrollWidth > line.clientWidth && b.right <= a.right + 1 && b.left >= a.left; })`)
@@ -63,7 +64,7 @@ func TestText(t *testing.T) {
 	p.pictured("text", "/?m=msg_everything0000000000000", "#letter-body")
 }
 
-// TestCopyCode: a block of code is copied by its button, also by keys, without the last line end.
+// TestCopyCode tests that a button copies a code block, also by keyboard, without the last line end.
 func TestCopyCode(t *testing.T) {
 	r := newRoom(t)
 	r.fill(letter{ID: "msg_everything0000000000000", Type: "custom", From: "agent:ann", Subject: "Code",
@@ -91,7 +92,7 @@ func TestCopyCode(t *testing.T) {
 	}
 }
 
-// TestInstallable: the browser would install the pages as an app, without a worker of theirs.
+// TestInstallable tests that the browser would install the pages as an app, without a worker.
 func TestInstallable(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
@@ -101,7 +102,7 @@ func TestInstallable(t *testing.T) {
 		t.Errorf("the manifest: %+v", got)
 	}
 	for _, e := range call(p, page.GetInstallabilityErrors, cdp.Empty{}).InstallabilityErrors {
-		if e.ErrorID != "in-incognito" { // as each person of these tests is
+		if e.ErrorID != "in-incognito" { // tests use incognito windows
 			t.Errorf("the browser would not install it: %+v", e)
 		}
 	}
@@ -114,7 +115,7 @@ func TestInstallable(t *testing.T) {
 	p.is(`[...document.querySelectorAll("meta[name=theme-color]")].every((m) => m.content === "#e9eef2")`)
 }
 
-// TestFind: a message of yesterday is found by two words that are typed behind the slash.
+// TestFind tests that two words typed after / find a message of yesterday.
 func TestFind(t *testing.T) {
 	r := newRoom(t)
 	yesterday := time.Now().AddDate(0, 0, -1).UTC()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A long thread ends with its last letter: nothing hidden makes it scroll into white.
+// TestLongThreadEnds tests that a long thread ends with its last letter: hidden elements add no blank space.
 func TestLongThreadEnds(t *testing.T) {
 	r := newRoom(t)
 	const root = "msg_thread0000000000000000"
@@ -23,7 +23,7 @@ func TestLongThreadEnds(t *testing.T) {
 		p.size(size[0], size[1])
 		p.visit("/t/" + root)
 		p.until(`document.querySelectorAll("#thread .post").length === 41`)
-		time.Sleep(100 * time.Millisecond) // pictures of what scrolls are laid out
+		time.Sleep(100 * time.Millisecond) // wait for the layout
 		p.is(`document.querySelector("main").scrollHeight <= document.querySelector("main").clientHeight`)
 		beyond := value[float64](p, `(() => {
 			const t = document.getElementById("thread");
@@ -37,7 +37,7 @@ func TestLongThreadEnds(t *testing.T) {
 	}
 }
 
-// The page of an agent has one scrollbar in sight: that of its mail.
+// TestAgentScrollsOnce tests that an agent's page has only one scrollbar: that of its mail.
 func TestAgentScrollsOnce(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--role", "builder", "--task", "the parser")

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 )
 
-// firstViews are the pages that a person may open first, of all rooms, and what each shows.
+// firstViews are the pages a person may open first, over all rooms, with an element of each.
 var firstViews = []struct{ name, path, seen string }{
 	{"Needs you", "/?rooms=all", "#list .row"}, {"Focus", "/?rooms=all&focus=1", "#letter h1"},
 	{"Agents", "/agents?rooms=all", "#roster"}, {"Stuck", "/stuck?rooms=all", "main h1"},
@@ -20,13 +20,13 @@ var firstViews = []struct{ name, path, seen string }{
 	{"a thread", "/t/msg_fleet0000000000000000", "main h1"},
 }
 
-// heaviest is how many bytes such a page may be at a browser that has none of it.
+// heaviest limits the bytes of such a page with an empty cache.
 const heaviest = 90_000
 
-// news are the addresses that a page asks for when something has happened since it was made, which is sooner or later.
+// news are the addresses that a page requests after a change, at any time.
 var news = regexp.MustCompile(`/(changes|rail|opened)(\?|$)`)
 
-// The first view of each place is light.
+// TestWeight tests that the first view of each page is light.
 func TestWeight(t *testing.T) {
 	r := newFleet(t)
 	r.fill(reports(5000)...)
@@ -42,7 +42,7 @@ func TestWeight(t *testing.T) {
 		p.visit(v.path)
 		p.sees(v.seen, "")
 		p.until(`document.readyState === "complete" && performance.getEntriesByName("first-contentful-paint").length`)
-		// what the page before had asked for may have come meanwhile
+		// requests of the previous page may finish now
 		its := value[[]string](p, `["navigation", "resource"].flatMap((t) => performance.getEntriesByType(t)).map((e) =>
 			e.name)`)
 		var sum int64
@@ -68,14 +68,14 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// A long list comes by the page.
+// TestLongList tests that a long list loads page by page.
 func TestLongList(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(5000)...)
 	p := r.person(1280, 800)
 	p.sees("#list .row", "Report 5000")
 	p.press("*")
-	p.sees("#picked", "selected; the list goes on") // and what is done is not done with that
+	p.sees("#picked", "selected; the list goes on") // the rest of the list is not selected
 	p.press("\u001b")
 
 	const rows = `document.querySelectorAll("#list .row").length`
@@ -89,7 +89,7 @@ func TestLongList(t *testing.T) {
 		`[...document.querySelectorAll("#list .row")].every((r, i, all) => i === 0 || Number(all[i - 1].dataset.at) > Number(r.dataset.at))`)
 	p.is(
 		`new Set([...document.querySelectorAll("#list h2.when")].map((h) => h.textContent)).size === document.querySelectorAll("#list h2.when").length`)
-	// A frame while it scrolls.
+	// Frame times while scrolling.
 	t.Logf("the slowest of 20 frames while scrolling: %.0f ms", value[float64](p, `(async () => {
 		const list = document.getElementById("list");
 		let worst = 0, last = await new Promise(requestAnimationFrame);

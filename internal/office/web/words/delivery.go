@@ -8,15 +8,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Note is what became of a message with one recipient, in words.
+// Note describes a delivery in words.
 type Note struct {
 	State mail.DeliveryState
 	Who   string
 	Text  string
-	Exact string // the state and the doors, in the words of the API
+	Exact string // the state and the doors, in API terms
 }
 
-// Notes says of each recipient how its delivery stands.
+// Notes describes the delivery to each recipient.
 func Notes(now time.Time, ds []mail.Delivery) []Note {
 	out := make([]Note, 0, len(ds))
 	for _, d := range ds {
@@ -25,7 +25,7 @@ func Notes(now time.Time, ds []mail.Delivery) []Note {
 	return out
 }
 
-// Recipient names whom a delivery is for.
+// Recipient names the recipient of a delivery.
 func Recipient(d mail.Delivery) string {
 	if d.Agent != "" {
 		return string(d.Agent)
@@ -33,7 +33,7 @@ func Recipient(d mail.Delivery) string {
 	return Who(d.Address)
 }
 
-// Became says beside the recipient's name what became of a delivery, or why nothing has.
+// Became describes a delivery's state, or why it waits, beside the recipient's name.
 func Became(now time.Time, d mail.Delivery) string {
 	at := ""
 	if d.At != 0 {
@@ -58,7 +58,7 @@ func Became(now time.Time, d mail.Delivery) string {
 	return d.Awaits()
 }
 
-// Exactly is how a delivery stands in the words of the API.
+// Exactly is the state of a delivery in API terms.
 func Exactly(d mail.Delivery) string {
 	text := string(d.State)
 	if d.Door != "" {
@@ -70,7 +70,7 @@ func Exactly(d mail.Delivery) string {
 	return text
 }
 
-// Step is a receipt in words, beside the reader's name.
+// Step describes a receipt, beside the reader's name.
 func Step(r *mail.Receipt, at string) string {
 	switch r.Mark {
 	case mail.MarkNotified:
@@ -85,14 +85,14 @@ func Step(r *mail.Receipt, at string) string {
 	return string(r.Mark) + " " + at
 }
 
-// Outcome is what became of a message, all recipients taken together.
+// Outcome summarises the deliveries of a message.
 type Outcome struct {
 	State mail.DeliveryState
 	Read  int
 	Of    int
 }
 
-// OutcomeOf sums deliveries up: what went wrong is told before what waits, and what waits before what is done.
+// OutcomeOf summarises deliveries: failures first, then waiting ones, then finished ones.
 func OutcomeOf(ds []mail.Delivery) Outcome {
 	f := Outcome{Of: len(ds)}
 	order := []mail.DeliveryState{

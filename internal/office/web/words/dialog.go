@@ -9,16 +9,16 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// DialogGist is what a dialog asks, in a line that is not too long for a list.
+// DialogGist is the question of a dialog on one line, short enough for a list.
 func DialogGist(c *mail.Card) string { return wording.ClipRunes(triage.DialogGist(c), 240) }
 
-// DialogTitle says what a dialog asks, in a line.
+// DialogTitle is the title of a dialog on one line.
 func DialogTitle(c *mail.Card) string {
 	line, _ := triage.Exposed(strings.Join(strings.Fields(triage.DialogTitle(c)), " "))
 	return wording.ClipRunes(line, 240)
 }
 
-// DialogNews is what a notification of a dialog says behind the agent's name.
+// DialogNews is the text of a dialog's notification after the agent's name.
 func DialogNews(c *mail.Card) string {
 	if c.Kind == mail.AsksPermission && c.Tool != "" {
 		return c.Tool + ": " + DialogGist(c)

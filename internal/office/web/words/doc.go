@@ -1,4 +1,4 @@
-// Package words says on the pages what is: times, names, states and what became of mail, in the fewest words, and the
-// colour and letters by which an agent is known. It renders no page and asks no room; templates call what Functions
-// lists. Start at format.go.
+// Package words puts times, names, states and deliveries into the fewest words for the pages, and gives each agent
+// its initials. It renders no page and queries no room; templates call the functions listed in Functions. Start at
+// format.go.
 package words

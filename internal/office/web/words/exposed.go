@@ -8,11 +8,11 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// mostMarked bounds how many characters that nobody would see are marked in one text. The others are written out too.
+// mostMarked limits the marked invisible characters in one text. The others are written out unmarked.
 const mostMarked = 2000
 
-// Exposed is a text byte for byte, as HTML in which what nobody would see of it is written out and marked: what the
-// text itself spells in that way is not.
+// Exposed returns a text as HTML with invisible characters written out and marked. If the text itself contains such
+// spellings, they are not marked.
 func Exposed(text string) template.HTML {
 	var b strings.Builder
 	marked := 0
@@ -32,7 +32,7 @@ func Exposed(text string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// sameSort returns how much of a text is, from its beginning on, only what one sees, or only what one does not.
+// sameSort returns the length of the leading part that is all visible or all invisible.
 func sameSort(text string) (n int, hidden bool) {
 	for n < len(text) {
 		_, size := utf8.DecodeRuneInString(text[n:])
@@ -45,7 +45,7 @@ func sameSort(text string) (n int, hidden bool) {
 	return n, hidden
 }
 
-// unseen reports whether a character has to be written out.
+// unseen reports whether a character must be written out.
 func unseen(char string) bool {
 	if c := char[0]; c >= ' ' && c <= '~' || c == '\n' || c == '\t' {
 		return false

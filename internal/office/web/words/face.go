@@ -7,11 +7,11 @@ import (
 
 const (
 	faceLetters = 2
-	faceDigits  = 4 // of a longer number the last: those are the ones that differ
+	faceDigits  = 4 // the last digits of a longer number: those differ
 )
 
-// Initials are the check letters of an agent: the first letters of its name's words, and its number in full, or the
-// first two letters of the only word that there is.
+// Initials are up to faceLetters initials of the words in a name and its number, or the first two letters of a single
+// word.
 func Initials(name any) string {
 	words, number := parts(Who(name))
 	var out []rune
@@ -25,7 +25,7 @@ func Initials(name any) string {
 	return string(out) + number[max(0, len(number)-faceDigits):]
 }
 
-// parts cuts a name into its words and the last of the numbers at their ends; its other numbers are left out.
+// parts splits a name into words and the last number at the end of one; other numbers are dropped.
 func parts(name string) (words []string, number string) {
 	for _, piece := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-_. :/", r) }) {
 		word := strings.TrimRightFunc(piece, digit)

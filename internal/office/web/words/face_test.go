@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Agents that are counted differ in their letters by the number, which is there in full.
+// TestInitials tests that numbered agents have different initials, with their number in full.
 func TestInitials(t *testing.T) {
 	for name, want := range map[string]string{"builder-1": "B1", "agent:builder-1": "B1", "role:designer": "RD",
 		"小克": "小", "a": "A", "": "", "---": "", "one two three": "OT", "éa.ß": "Éß", "<script>": "<",

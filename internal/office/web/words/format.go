@@ -15,7 +15,7 @@ import (
 	render "pennypost/internal/office/markdown"
 )
 
-// Functions are what templates may call, beyond the methods of their data.
+// Functions are the functions that templates can call.
 func Functions() template.FuncMap {
 	return template.FuncMap{
 		"ago": Ago, "used": used, "lately": lately, "looked": mail.Looked, "settled": Settled, "moment": Moment,
@@ -29,7 +29,7 @@ func Functions() template.FuncMap {
 	}
 }
 
-// Ago says how long before now t was, in the fewest letters.
+// Ago formats the time since t as briefly as possible.
 func Ago(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case d < 7*24*time.Hour:
@@ -41,12 +41,12 @@ func Ago(now time.Time, t mail.Time) string {
 	}
 }
 
-// used says when something was, in words.
+// used formats when something happened.
 func used(now time.Time, t mail.Time) string {
 	return cmp.Or(lately(now, t), Moment(now, t))
 }
 
-// lately says how long ago something was, "" after a day.
+// lately says how long ago something happened, "" after a day.
 func lately(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case d < time.Minute:
@@ -57,14 +57,14 @@ func lately(now time.Time, t mail.Time) string {
 	return ""
 }
 
-// Clock is the time of the day, where the post office is.
+// Clock is the time of day in the post office's time zone.
 func Clock(t mail.Time) string { return t.Std().Local().Format("15:04") }
 
 func full(t mail.Time) string { return t.Std().Local().Format("Monday, 2 January 2006, 15:04:05") }
 
 func iso(t mail.Time) string { return t.String() }
 
-// Day names the group of a list in which t stands.
+// Day names the group of t in a list.
 func Day(now time.Time, t mail.Time) string {
 	at := t.Std().In(now.Location())
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
@@ -94,7 +94,7 @@ func Date(now time.Time, t mail.Time) string {
 	return at.Format("Monday, 2 January")
 }
 
-// Moment says when something is, in the fewest words: the day only if it is another.
+// Moment formats a time briefly: with the day only if that is not today.
 func Moment(now time.Time, t mail.Time) string {
 	at := t.Std().In(now.Location())
 	y, d := at.Year(), at.YearDay()
@@ -109,7 +109,7 @@ func Moment(now time.Time, t mail.Time) string {
 	return at.Format("2 Jan 2006 15:04")
 }
 
-// LocalTime reads a time as browsers and people write it, in the zone of now.
+// LocalTime parses a time as browsers and people write it, in the time zone of now.
 func LocalTime(text string, now time.Time) (mail.Time, bool) {
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05"} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
@@ -119,10 +119,10 @@ func LocalTime(text string, now time.Time) (mail.Time, bool) {
 	return 0, false
 }
 
-// Who is an address as a person reads it: an agent's bare name, anything else as it is written.
+// Who is an address for people: the bare name of an agent, other addresses unchanged.
 func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
 
-// cameBy says what is known of who wrote a message that came from elsewhere.
+// cameBy explains the sender of a message from outside.
 func cameBy(via string) string {
 	if via == mail.ViaGitHub {
 		return "It came from GitHub, which says who wrote it"
@@ -130,7 +130,7 @@ func cameBy(via string) string {
 	return "It came over the bridge " + via + ", and says itself who wrote it: nobody has proven that"
 }
 
-// Sender says who sent a message, and whether anybody has proven that.
+// Sender names the sender of a message, and any doubt about it.
 func Sender(m mail.Message) string {
 	if m.Doubt() != "" {
 		return Who(m.From) + " (" + m.Doubt() + ")"
@@ -138,7 +138,7 @@ func Sender(m mail.Message) string {
 	return Who(m.From)
 }
 
-// Names are addresses as a person reads them.
+// Names are addresses for people.
 func Names(list []mail.Address) string {
 	out := make([]string, len(list))
 	for i, a := range list {
@@ -156,13 +156,13 @@ func Settled(now time.Time, st *mail.Settlement) string {
 	return text
 }
 
-// Badge is how a type is drawn, as a class of the style sheet.
+// Badge is the CSS class of a type.
 func Badge(t mail.Type) string { return "colour-" + t.Rule().Colour }
 
-// FirstLine is what a row shows of a text: how it begins, without marks of Markdown.
+// FirstLine is the beginning of a text for a row, without Markdown.
 func FirstLine(text string) string { return render.Preview(text, 160) }
 
-// DigitKey is the key that presses the answer at a place, or "" if it is too far down.
+// DigitKey is the key of the answer at an index, or "" after the ninth.
 func DigitKey(i int) string {
 	if i < 9 {
 		return strconv.Itoa(i + 1)
@@ -170,7 +170,7 @@ func DigitKey(i int) string {
 	return ""
 }
 
-// Lasting is a length of time in words: "25 min", "3 h 10 min", "2 days".
+// Lasting is a duration in words: "25 min", "3 h 10 min", "2 days".
 func Lasting(d time.Duration) string {
 	d = d.Round(time.Minute)
 	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
@@ -191,7 +191,7 @@ func TagValue(tag string) string {
 	return value
 }
 
-// Snoozes lists until when a message can be put off with one press: later today only while today lasts.
+// Snoozes lists the times offered to snooze until: later today only if that is still today.
 func Snoozes(now time.Time) []triage.Later {
 	y, m, d := now.Date()
 	midnight := time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())

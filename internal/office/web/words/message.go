@@ -8,7 +8,7 @@ import (
 	render "pennypost/internal/office/markdown"
 )
 
-// Subject returns what a message is about: its subject, else its first line.
+// Subject returns the subject of a message, else its first line.
 func Subject(m *mail.Message) string {
 	if m.Subject != "" {
 		return m.Subject
@@ -19,10 +19,10 @@ func Subject(m *mail.Message) string {
 	return "(" + string(m.Type) + ")"
 }
 
-// Told returns the first line of a message, or else the first document that it names.
+// Told returns the first line of a message, else the first document named in it.
 func Told(m *mail.Message) string { return cmp.Or(FirstLine(m.Body), m.DocNames()) }
 
-// Markdown is the text of a message as HTML that can do nothing. Of all that the page shows, the id is this text's.
+// Markdown is a message's text as harmless HTML. The id must be unique on the page.
 func Markdown(text string, id mail.ID) template.HTML {
 	return template.HTML(render.Message(text, string(id)))
 }

@@ -1,6 +1,6 @@
-// The worker has one page, and shows it where the browser would show its own error: in the place of a page that could
-// not be fetched. It stores nothing, and everything else goes to the post office without it. A navigation that posts
-// something passes it by, too: whether that may bring the login along is for the browser alone to decide.
+// The worker shows its one page in place of the browser's own error, when a page cannot be fetched. It stores nothing,
+// and all other requests bypass it. So does a navigation that posts a form: only the browser may decide whether that
+// carries the login.
 const page = "PAGE";
 const policy = "POLICY";
 
@@ -10,7 +10,7 @@ addEventListener("fetch", (e) => {
   if (e.request.mode === "navigate" && e.request.destination === "document" && e.request.method === "GET") e.respondWith(open(e));
 });
 
-// open takes the answer that the browser itself has asked for meanwhile, so that the worker costs no time.
+// open uses the response that the browser has preloaded, so that the worker costs no time.
 async function open({ request, preloadResponse }) {
   try {
     return await preloadResponse ?? await fetch(request);

@@ -1,4 +1,4 @@
-// What a browser adds to the pages: keys, live lists, dialogs. Everything can be read without it.
+// Script additions to the pages: keys, live lists, dialogs. Everything can be read without them.
 import "./live.js";
 import "./list.js";
 import "./select.js";

@@ -1,11 +1,11 @@
-// What the page does while the post office is away: what is sent waits and leaves when the post office is back, and everything else that is pressed is refused in words.
+// While the post office is away, messages and answers wait and are sent when it is back; any other action is refused with a message.
 import { composed, recompose } from "./compose.js";
 import { sent } from "./dialogs.js";
 import { keep, restore, takeOver, written } from "./drafts.js";
 import { ask, office } from "./live.js";
 
-let waiting = []; // what could not leave, in its order: as it stood when it was sent. It outlives the tab.
-const toasts = new Map(); // of the acts that wait
+let waiting = []; // unsent acts in order, as submitted; stored to outlive the tab
+const toasts = new Map(); // by waiting act
 const wait = (acts) => { waiting = acts; keep("waiting", acts.length && acts); };
 
 for (const event of ["pp-away", "pp-back"]) document.addEventListener(event, label);
@@ -16,35 +16,35 @@ function label() {
   for (const button of document.querySelectorAll("form:has(> [name=key]) .primary")) button.textContent = office.since ? "Send when back" : "Send";
 }
 
-// A request that did not get through is the first to notice.
+// A failed request is the first sign.
 document.addEventListener("htmx:error", ({ detail: { ctx, error } }) => {
-  if (!ctx || !(error instanceof TypeError)) return; // TypeError is what fetch says of a network
+  if (!ctx || !(error instanceof TypeError)) return; // fetch reports network errors as TypeError
   ask().then(sendAll);
   const { form, body, submitter, action, method } = ctx.request;
   const pressed = method === "POST" ? !action.includes("/opened") : ["click", "submit", "change"].includes(ctx.sourceEvent?.type);
-  if (!pressed || ctx.sourceElement.matches(".waiting")) return; // the page asked by itself, or it waits still
+  if (!pressed || ctx.sourceElement.matches(".waiting")) return; // the page's own request, or an act still waiting
   const fields = method === "POST" ? [...(body instanceof FormData || body instanceof URLSearchParams ? body : new FormData(form, submitter))] : [];
-  if (action.endsWith("/answer") || fields.some(([name]) => name === "key") && !action.endsWith("/undo")) { // which makes it one act, however often it is sent
+  if (action.endsWith("/answer") || fields.some(([name]) => name === "key") && !action.endsWith("/undo")) { // the key makes retries safe
     const text = form?.matches("[data-reset]") && (composed(form) || written(form));
     const { key, reply_to } = Object.fromEntries(fields);
     const act = { action, fields, text, key: key ?? `choice-${reply_to}`, says: said(fields, submitter) };
     for (const earlier of waiting.filter((a) => a.key === act.key)) done(earlier); // another choice for the same question
     wait([...waiting, act]);
-    if (text) sent(form); // what is typed now is something else
+    if (text) sent(form); // further typing begins a new text
     waits(act);
     return;
   }
   tell(method === "POST" ? "Not done: the post office is away. Press it again when it is back." : "The post office is away, so this cannot be shown now.");
 });
 
-// said is what an act says, in a few words.
+// said describes an act in a few words.
 function said(fields, submitter) {
   const { body, n } = Object.fromEntries(fields);
   if (body) return `“${body.length > 60 ? `${body.slice(0, 60)}…` : body}”`;
   return n ? `answer ${n}` : submitter?.textContent.trim() || "what you pressed";
 }
 
-// waits shows an act that waits, and lets it be taken back.
+// waits shows a waiting act with a button to undo it.
 function waits(act) {
   const toast = tell(`Waits for the post office: ${act.says}. It is sent when that is back.`, 2e9);
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Take it back " });
@@ -77,7 +77,7 @@ async function sendAll() {
   if (waiting.length) setTimeout(sendAll, 5_000);
 }
 
-// send sends what waited, and reports whether it was answered. A refusal is told, and its text is there again.
+// send sends a waiting act, and reports whether it got a response. A refusal restores its text.
 async function send(act) {
   const form = Object.assign(document.createElement("form"), { hidden: true, className: "waiting" });
   for (const [name, value] of [...act.fields, ["waited", "1"]]) form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
@@ -92,7 +92,7 @@ async function send(act) {
   return true;
 }
 
-// A link or a form that would leave the page leaves it where it is: behind it there is nothing to see.
+// Links and forms that would leave the page are blocked, since no other page would load.
 for (const kind of ["click", "submit"]) {
   document.addEventListener(kind, (e) => {
     const el = e.target.closest?.(kind === "click" ? "a[href]" : "form");
@@ -109,8 +109,8 @@ function tell(text, ms = 8_000) {
   return toast;
 }
 
-// A new version of the post office has new pages. What is being written stays until it has left.
-let renewing; // the timer of the next try
+// A new version of the post office has new pages. Reload, but not while the person is writing.
+let renewing; // the timer of the next attempt
 document.addEventListener("pp-renewed", renew);
 function renew() {
   clearTimeout(renewing);
@@ -119,7 +119,7 @@ function renew() {
   location.reload();
 }
 
-// What tabs that are gone have left is sent by this one.
+// Send what closed tabs have left.
 takeOver("waiting").then((left) => {
   wait([...waiting, ...left.flat()]);
   sendAll();

@@ -1,4 +1,4 @@
-// The letter that is written: addresses are completed and become chips, the text can be seen as it will be read, and nothing typed is lost by a slip.
+// Writing a letter: addresses are completed and become chips, the text can be previewed, and a slip loses no text.
 import { goOn, keep } from "./drafts.js";
 
 const form = () => document.getElementById("compose-form");
@@ -15,13 +15,13 @@ function ready() {
   recompose();
   for (const typed of ["input", "change"]) f.addEventListener(typed, () => keep(f.dataset.name, letter(f)));
   f.addEventListener("reset", () => { keep(f.dataset.name); goesTo(f, document.body.dataset.base); for (const chip of chipsOf(f)) chip.remove(); show(f, false); });
-  f.elements.subject.addEventListener("keydown", (e) => { // Enter there is no "send"
+  f.elements.subject.addEventListener("keydown", (e) => { // Enter must not send here
     if (e.key !== "Enter" || e.isComposing) return;
     e.preventDefault();
     if (e.ctrlKey || e.metaKey) f.requestSubmit(); else f.elements.body.focus();
   });
   f.querySelector("#compose-preview-button").addEventListener("click", (e) => {
-    if (f.dataset.show !== "preview") { show(f, true); return; } // htmx brings it
+    if (f.dataset.show !== "preview") { show(f, true); return; } // htmx loads it
     e.preventDefault();
     e.stopImmediatePropagation();
     show(f, false);
@@ -29,7 +29,7 @@ function ready() {
   }, true);
 }
 
-// A letter is kept with whom it is for. One that answers, or was begun to somebody, has a place of its own.
+// A draft includes its recipients. A reply, or a letter begun to an address, is stored separately.
 const fields = ["subject", "issue", "type", "verdict", "body"];
 const sentTo = (f) => chipsOf(f).map((c) => c.querySelector("input").value);
 
@@ -47,21 +47,21 @@ function put(f, kept) {
   f.elements.priority.checked = kept.urgent;
 }
 
-// recompose shows what was kept of the letter.
+// recompose restores the draft of the letter.
 export function recompose() {
   const f = form();
   if (f) goOn(f.elements.body, f.dataset.name, (kept) => put(f, kept), (kept) => kept.body || kept.subject);
 }
 
-// composed is what stands in the letter, and under which name it is kept.
+// composed returns the letter with the name of its draft.
 export const composed = (f) => f === form() && { name: f.dataset.name, value: letter(f) };
 
-// error goes to where the error is told.
+// error scrolls to the error.
 function error() {
   document.querySelector("#compose-error .refused")?.scrollIntoView({ block: "nearest" });
 }
 
-// show shows the text as it will be read, or as it is written.
+// show shows the preview or the text.
 function show(f, preview) {
   const body = f.elements.body;
   const pane = f.querySelector("#compose-preview");
@@ -72,7 +72,7 @@ function show(f, preview) {
   f.querySelector("#compose-preview-button").textContent = preview ? "Back to the text" : "Preview";
 }
 
-// A letter in which something was typed is not closed by a slip.
+// A slip must not close a letter with text.
 const typed = (f) => f && (f.elements.body.value !== f.elements.body.defaultValue || f.elements.subject.value !== f.elements.subject.defaultValue);
 
 function close(e) {
@@ -89,7 +89,7 @@ function close(e) {
 document.addEventListener("cancel", (e) => { if (e.target.id === "compose") close(e); }, true);
 document.addEventListener("keydown", (e) => {
   if (e.key !== "Escape" || !e.target.closest?.("#compose")) return;
-  if (!options().hidden) { e.preventDefault(); return; } // the list of addresses goes first
+  if (!options().hidden) { e.preventDefault(); return; } // Escape closes the list of addresses first
   close(e);
 });
 document.addEventListener("click", (e) => {
@@ -109,9 +109,9 @@ document.addEventListener("submit", (e) => {
 
 const options = () => document.getElementById("compose-options");
 const chipsOf = (f) => [...f.querySelectorAll(".chip")];
-let known = []; // addresses that can be chosen: { value, note, base }, the last where they are in another room
+let known = []; // selectable addresses: { value, note, base }, those in other rooms last
 
-// addresses makes the field a combobox whose choices are those of the list that the page brought.
+// addresses makes the field a combobox with the page's list of addresses.
 function addresses(f) {
   const input = f.querySelector("#compose-to");
   known = [...f.querySelectorAll("#compose-addresses option")].map((o) => ({ value: o.value, note: o.textContent, base: o.dataset.base ?? document.body.dataset.base }));
@@ -121,13 +121,13 @@ function addresses(f) {
   }
   input.addEventListener("input", () => {
     if (/[,\n]$/.test(input.value) && !known.some((k) => bare(k.value).startsWith(input.value) || k.value.startsWith(input.value))) take(f);
-    if (input.value) offer(input); else hide(input); // what is below can be pressed
+    if (input.value) offer(input); else hide(input); // keep the controls below reachable
   });
   input.addEventListener("keydown", (e) => keys(e, f, input));
   input.addEventListener("click", () => offer(input));
   input.addEventListener("blur", () => { hide(input); take(f); });
   options().addEventListener("mousedown", (e) => {
-    e.preventDefault(); // the field keeps the focus
+    e.preventDefault(); // keep the focus in the field
     const o = e.target.closest("[role=option]");
     if (o) choose(f, input, o);
   });
@@ -168,7 +168,7 @@ function keys(e, f, input) {
   }
 }
 
-// offer lists the addresses that fit what is typed: first those that begin with it.
+// offer lists the addresses that match the text: those that begin with it first.
 function offer(input, whole) {
   const typed = input.value.trim().toLowerCase();
   const there = new Set(chipsOf(input.form).map((c) => c.querySelector("input").value));
@@ -195,7 +195,7 @@ function offer(input, whole) {
   mark(input, typed || whole ? list.firstElementChild : null);
 }
 
-// mark moves the choice, and tells who listens of it.
+// mark moves the selection, and tells screen readers.
 function mark(input, option) {
   for (const o of options().children) o.ariaSelected = String(o === option);
   if (option) input.setAttribute("aria-activedescendant", option.id); else input.removeAttribute("aria-activedescendant");
@@ -208,7 +208,7 @@ function hide(input) {
   input.removeAttribute("aria-activedescendant");
 }
 
-// choose takes an address. A letter goes to one room, that of the first.
+// choose adds an address. A letter goes to one room, that of the first.
 function choose(f, input, { dataset: { value, base } }) {
   input.value = "";
   hide(input);
@@ -224,7 +224,7 @@ function goesTo(f, base) { for (const name of ["action", "hx-post"]) f.setAttrib
 
 const roomOf = (f) => f.getAttribute("action").replace(/\/compose$/, "");
 
-// take makes chips of what was typed. A known address is one even with a comma in it; of the rest each part is.
+// take makes chips of the text. A known address may contain a comma; otherwise each part becomes a chip.
 function take(f) {
   const input = f.querySelector("#compose-to");
   const text = input.value.trim().replace(/,$/, "");
@@ -234,7 +234,7 @@ function take(f) {
   for (const value of one ? [one.value] : text.split(",").map((t) => t.trim())) if (value) add(f, value);
 }
 
-// add adds a chip. It is a box that one unticks, as the page makes them.
+// add adds a chip: a checkbox that removes it when unticked, as in the page.
 function add(f, value) {
   if (chipsOf(f).some((c) => c.querySelector("input").value === value)) return;
   const chip = Object.assign(document.createElement("label"), { className: "chip" });

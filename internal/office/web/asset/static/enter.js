@@ -1,10 +1,10 @@
-// Who is not logged in has come to some page, or was at one when the session ended. The link that logs in opens in another tab, so where they were is kept in the browser, and both tabs come back to it.
+// A person who is not logged in requested a page, or the session ended there. The link that logs in opens another tab, so the browser stores the page, and both tabs return to it.
 const place = "pennypost-place";
-const long = 600_000; // in which a link is used, or has ended
+const long = 600_000; // the life of a link
 const form = document.getElementById("enter");
 
-// Whoever opened the link wanted to come in. A page that the browser makes ready before anybody asked for it waits
-// until it is looked at.
+// Opening the link means logging in. A page that the browser prerenders waits until
+// it is shown.
 function enter() {
   const { path, at } = JSON.parse(localStorage.getItem(place)) ?? {};
   localStorage.removeItem(place);

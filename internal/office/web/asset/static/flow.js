@@ -1,9 +1,9 @@
-// What was unfolded stays so.
+// Keep unfolded parts unfolded.
 let opened = new Map();
 const narrow = matchMedia("(max-width: 760px)");
 
 function settle() {
-  const pairs = document.getElementById("pairs"); // on a phone they are all that there is of the picture
+  const pairs = document.getElementById("pairs"); // on a phone the pairs replace the picture
   if (pairs && narrow.matches && !opened.has("pairs")) pairs.open = true;
   for (const [id, open] of opened) {
     const el = document.getElementById(id);
@@ -17,7 +17,7 @@ document.addEventListener("toggle", (e) => {
 document.addEventListener("htmx:after:swap", settle);
 settle();
 
-// For how long somebody has waited grows while nothing happens.
+// Waiting times grow without events.
 function lasting(ms) {
   const all = Math.floor(ms / 60e3), hours = Math.floor(all / 60), minutes = all % 60;
   if (!hours) return `${minutes} min`;
@@ -32,7 +32,7 @@ setInterval(() => {
   }
 }, 30_000);
 
-// In the matrix, the row and the column of a cell are marked that one points at or has the focus in.
+// In the matrix, highlight the row and column of the cell under the pointer or with the focus.
 function mark(e) {
   const cell = e.target.closest?.(".matrix :is(td, th)");
   for (const lit of document.querySelectorAll(".matrix .lit")) lit.classList.remove("lit");

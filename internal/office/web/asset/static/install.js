@@ -1,4 +1,4 @@
-// What the pages are to the system around the browser: the frame has the colour of the theme, the app that was installed shows the number of the title, and a worker stands in for a page that cannot be fetched.
+// The pages in their system: the browser's frame has the theme's colour, the installed app shows the title's count, and a worker replaces pages that cannot be fetched.
 function shade() {
   const color = getComputedStyle(document.querySelector(".top")).backgroundColor;
   for (const meta of document.querySelectorAll("meta[name=theme-color]")) meta.content = color;
@@ -13,5 +13,5 @@ function badge() {
 new MutationObserver(badge).observe(document.querySelector("title"), { childList: true });
 badge();
 
-// A browser refuses a worker where it does not trust the address.
+// Browsers refuse workers at addresses that they do not trust.
 addEventListener("load", () => navigator.serviceWorker?.register("/worker.js").catch(() => {}));

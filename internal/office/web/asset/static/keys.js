@@ -1,4 +1,4 @@
-// One key is one command, unless the person types.
+// Each key is a command, except while the person types.
 import { step, close } from "./list.js";
 import { rowKey } from "./triage.js";
 import { unpick } from "./select.js";
@@ -7,7 +7,7 @@ import { leave } from "./strip.js";
 const places = Object.fromEntries([...document.querySelectorAll(".places a[aria-keyshortcuts]")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
 let went = 0; // when g was pressed, if it was the last key
 
-// settled is when htmx has taken the page over: a link that is pressed before is nothing but a link.
+// settled resolves when htmx has processed the page: before that, a link is only a link.
 export const settled = new Promise((done) => {
   if (document.readyState === "complete") setTimeout(done);
   else addEventListener("load", () => setTimeout(done));
@@ -38,7 +38,7 @@ document.addEventListener("keydown", (e) => {
   }
   went = e.key === "g" ? Date.now() : 0;
   if (e.repeat && /^[1-9]$/.test(e.key)) return; // one press is one answer
-  if (!ready) { // what the key does may depend on one before
+  if (!ready) { // keys must run in order
     if (e.key.length === 1 && e.key !== " ") e.preventDefault();
     settled.then(() => command(e.key)?.());
     return;
@@ -49,18 +49,18 @@ document.addEventListener("keydown", (e) => {
   run();
 });
 
-// go goes to the next row; where one is shown alone, it is shown.
+// go moves to the next row, and opens it under Focus.
 function go(n) {
   const row = step(n);
   if (document.querySelector(".panes.focus")) row?.click();
 }
 
-// command returns what a key does now, if it does anything.
+// command returns the action of a key, if it has one now.
 function command(key) {
-  if (key === "Backspace") key = "Delete"; // which is what the key is called on a Mac
+  if (key === "Backspace") key = "Delete"; // the Delete key of a Mac
   const own = document.activeElement?.closest(".held")?.querySelector(`[data-row-key="${CSS.escape(key)}"]`);
   if (own) return () => own.click();
-  const button = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].at(-1); // of several toasts the last
+  const button = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].at(-1); // the last of several toasts
   return commands[key] ?? rowKey(key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
 }
 
@@ -79,7 +79,7 @@ document.addEventListener("click", (e) => {
   if (what === "theme") theme();
 });
 
-// theme goes from what the system says to light, dark and back.
+// theme cycles through system, light and dark.
 function theme() {
   const root = document.documentElement;
   const next = { "": "light", light: "dark", dark: "" }[root.dataset.theme ?? ""];

@@ -1,8 +1,8 @@
-// Lists that are live: what is new never moves what the person reads. It waits behind a pill unless the list is at its top and nobody is in it.
+// Live lists: new rows never move the row being read. They wait for a click on a pill unless the list is at its top and not in use.
 import { announce, ask } from "./live.js";
 
-let forced = false; // the person asked for what is new
-let place = 0; // of the open letter among the rows, should its row go
+let forced = false; // the person asked for new rows
+let place = 0; // the open letter's index, in case its row disappears
 
 document.addEventListener("htmx:before:swap", (e) => {
   const { ctx } = e.detail;
@@ -33,7 +33,7 @@ document.addEventListener("click", (e) => {
   reload();
 });
 
-// What was put off comes back at its time, which is no event; and a day ends. To whom no agent has come yet, the first is shown at once.
+// Snoozed mail returns, and days end, without events. The first agent is shown as soon as it has come.
 setInterval(() => {
   if (document.hidden || !document.getElementById("rows")) return;
   document.getElementById("away")?.dispatchEvent(new CustomEvent("pp-minute"));
@@ -44,28 +44,28 @@ setInterval(async () => {
   if (document.hidden || !document.getElementById("steps")) return;
   if (document.body.dataset.base) return reload();
   const page = await fetch("/", { headers: { "Pennypost-Live": "1" } }).then((a) => a.text(), () => "");
-  if (page && !page.includes('data-base=""')) location.reload(); // the first agent has made the first room
+  if (page && !page.includes('data-base=""')) location.reload(); // the first agent created the first room
 }, 2_000);
 
-// reload shows what is new, whoever is in the list.
+// reload shows new rows even while the list is in use.
 export function reload() {
   forced = true;
   document.getElementById("rows")?.dispatchEvent(new CustomEvent("pp-live"));
 }
 
-// unknown returns the rows of fresh that the list does not show. What was sent long ago may come in late, and further down. In the inbox, what was read is not new: a question that was just answered is among the updates then.
+// unknown returns the rows of fresh that the list lacks. Late arrivals may be further down. In the inbox, read rows are not new: an answered question is now among the updates.
 function unknown(fresh) {
   const isNew = (r) => !r.closest(".slot") || r.matches(".unread");
   return [...fresh.querySelectorAll(".row")].filter((r) => !document.getElementById(r.id) && isNew(r));
 }
 
-// reads reports whether somebody is in the list. An empty one has nothing to read.
+// reads reports whether the list is in use. An empty list is not.
 function reads(list) {
   if (!list.querySelector(".row")) return false;
   return list.scrollTop > 40 || list.contains(document.activeElement) || list.matches(":hover");
 }
 
-// settle shows what became of the rows that are there, and leaves them where they are.
+// settle updates the rows without moving them.
 function settle(fresh) {
   for (const row of document.querySelectorAll("#rows .row")) {
     const now = fresh.getElementById(row.id);
@@ -73,12 +73,12 @@ function settle(fresh) {
     if (now) row.className = now.className;
     const slot = row.closest(".slot");
     if (now && slot) slot.dataset.messages = now.closest(".slot").dataset.messages;
-    else if (!now && slot?.matches(".asked")) drop(slot); // a dialog that is over asks nobody
-    else if (!now && !row.hasAttribute("aria-current")) row.classList.add("gone"); // it does not belong here any more
+    else if (!now && slot?.matches(".asked")) drop(slot); // a closed dialog needs no answer
+    else if (!now && !row.hasAttribute("aria-current")) row.classList.add("gone"); // it has left the list
   }
 }
 
-// recount says anew how much needs the person.
+// recount updates the number of items that need the person.
 function recount(fresh) {
   const now = fresh.querySelector("#needs .part-name");
   const shown = document.querySelector("#needs .part-name");
@@ -86,7 +86,7 @@ function recount(fresh) {
   if (!document.querySelector("#list .row")) reload();
 }
 
-// The row of the open letter is marked at once when it is chosen, and stays so whatever is shown anew.
+// The open letter's row is marked when it is clicked, and stays marked after refreshes.
 document.addEventListener("click", (e) => {
   const row = e.target.closest("#list .row");
   if (!row || !row.dataset.id || e.ctrlKey || e.metaKey || e.shiftKey) return;
@@ -99,7 +99,7 @@ document.addEventListener("htmx:after:swap", (e) => {
   if (!document.getElementById("list")) return;
   choose(document.getElementById("letter")?.dataset.id);
   const detail = document.getElementById("detail");
-  // On a phone the letter takes the place of the list, and the focus with it.
+  // On a phone the letter replaces the list, and takes the focus.
   if (e.detail?.ctx?.target === detail && !document.getElementById("list").checkVisibility()) detail.focus();
 });
 
@@ -118,13 +118,13 @@ function choose(id) {
 choose(document.getElementById("letter")?.dataset.id);
 document.querySelector("#list .row[aria-current]")?.scrollIntoView({ block: "center" });
 
-// rows are what j and k walk through.
+// rows are the rows for j and k.
 function rows() { return [...document.querySelectorAll(document.querySelector(".panes.focus") ? "#needs .row" : "main .row, .held, .thread .post")]; }
 
-// current is the row that has the focus, else the one that is open.
+// current is the row with the focus, else the open one.
 export const current = () => document.activeElement?.closest(".slot")?.querySelector(".row") ?? document.activeElement?.closest(".row, .held, .thread .post") ?? document.querySelector("main .row[aria-current]");
 
-// step moves the focus by n rows, and returns the row that has it.
+// step moves the focus by n rows, and returns the new row.
 export function step(n) {
   const all = rows();
   const i = all.indexOf(current());
@@ -134,7 +134,7 @@ export function step(n) {
   return next;
 }
 
-// takeAway removes rows from the list, and goes on to the next one as the person was reading: a letter is followed by a letter, a row by a row. Behind an answer comes the next open question; if there is none, the letter stays, with what becomes of the answer.
+// takeAway removes rows from the list, and continues with the next one: if a letter was open, the next opens; if a row had the focus, the next gets it. After an answer the next open question follows; without one, the letter stays and shows the delivery of the answer.
 export function takeAway(slots, answered, open) {
   const all = rows();
   const gone = slots.map((s) => s.querySelector(".row"));
@@ -152,19 +152,19 @@ export function takeAway(slots, answered, open) {
   if (!document.querySelector("#list .row")) reload();
 }
 
-// drop takes a row out, and the name of its group if it was the last in it.
+// drop removes a row, and its group's heading if it was the last.
 function drop(slot) {
   const before = slot.previousElementSibling;
   const after = slot.nextElementSibling;
   const part = slot.closest(".part");
   slot.remove();
-  const number = part?.querySelector("#needs > .part-name .number"); // how many there are, also where not all are loaded
+  const number = part?.querySelector("#needs > .part-name .number"); // also counts rows not loaded
   if (number) number.textContent -= 1;
   if (before?.matches(".when") && !after?.matches(".slot")) before.remove();
   if (part && !part.querySelector(".slot")) part.remove();
 }
 
-// close goes from the letter back to the list.
+// close returns from the letter to the list.
 export function close() {
   const panes = document.querySelector(".panes");
   if (!panes) return;

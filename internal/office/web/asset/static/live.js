@@ -1,32 +1,32 @@
-// What happens in the room reaches the page as a place in its journal: by a stream, or, when nothing is heard of that, by asking.
+// Changes in the room reach the page as sequence numbers: by a stream or, without one, by polling.
 const { base, seq, version } = document.body.dataset;
-const silence = 5_000; // the stream gives a sign of life every 2 s
-const idle = 20_000; // between two questions where no stream comes through
-const pace = 1_000; // between two looks at what changed, however much happens
-const rooms = new URLSearchParams(location.search).get("rooms"); // which rooms the numbers are of, if the address says it
+const silence = 5_000; // the stream has a heartbeat every 2 s
+const idle = 20_000; // between polls without a stream
+const pace = 1_000; // the least time between refreshes
+const rooms = new URLSearchParams(location.search).get("rooms"); // the rooms that the counts cover, if the address names them
 const scope = rooms ? `&rooms=${rooms}` : "";
 let at = Number(seq);
 let heard = Date.now();
-let streams = false; // a sign of life has come since the last question
-let ran = Date.now(); // when the timer ran last
-let looked = 0; // when the live parts asked for themselves
-let counts = ["inbox", "unread"].map((n) => Number(document.querySelector(`[data-count=${n}]`)?.textContent)).join(" "); // what the rooms at the side were last told of
-let waiting; // the timer of their next look
+let streams = false; // a heartbeat has arrived since the last poll
+let ran = Date.now(); // the last run of the timer
+let looked = 0; // the last refresh
+let counts = ["inbox", "unread"].map((n) => Number(document.querySelector(`[data-count=${n}]`)?.textContent)).join(" "); // the counts last sent to the rooms at the side
+let waiting; // the timer of the next refresh
 
-// office is whether the post office is there: since when it is not, or 0.
+// office.since is when the post office went away, or 0.
 export const office = { since: 0 };
-let again; // the timer of the next question while it is away
-const patience = 2_500; // for an answer that has no work to do
-let leaving = false; // the page goes, and its requests are cut
+let again; // the timer of the next poll while it is away
+const patience = 2_500; // for a cheap request
+let leaving = false; // the page is being left, which cancels its requests
 addEventListener("beforeunload", () => { leaving = true; setTimeout(() => { leaving = false; }, 3_000); });
 
 for (const sign of ["pp-tick", "pp-change"]) document.addEventListener(sign, () => { heard = Date.now(); streams = true; });
 document.addEventListener("pp-change", (e) => changed(JSON.parse(e.detail.data)));
 document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
-if (base) setTimeout(connect); // behind htmx, which looks at the page in a timer of its own: no event comes before it is listened to
+if (base) setTimeout(connect); // after htmx, which processes the page in its own timer, so that it listens before the first event
 if (base) setInterval(listen, 1_000);
 
-// listen looks whether something is heard. A timer that did not run has slept with its machine, whose connections may be dead.
+// listen checks for heartbeats. If the timer paused, the machine slept, and its connections may be dead.
 function listen() {
   const now = Date.now();
   const slept = now - ran > silence;
@@ -35,15 +35,15 @@ function listen() {
   if (now - heard > (streams ? silence : idle)) { ask(); connect(); }
 }
 
-// What the page asks by itself does not count as the person's: nobody stays logged in by a page that lies open.
+// The page's own requests are not acts of the person: an open page must not extend the session.
 document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
   if (["pp-live", "pp-minute", "pp-counts"].includes(ctx.sourceEvent?.type)) ctx.request.headers["Pennypost-Live"] = "1";
 });
 
-// connect begins a stream if there is none: hx-sse goes on with one that was cut, but not with one that never came.
+// connect opens a stream if there is none: hx-sse resumes a stream that broke, but not one that never opened.
 function connect() { document.getElementById("live").dispatchEvent(new CustomEvent("pp-connect")); }
 
-let asking; // the one question that is under way
+let asking; // the poll in progress
 
 export function ask() { return asking ??= inquire().finally(() => { asking = undefined; }); }
 
@@ -64,7 +64,7 @@ async function inquire() {
   }
 }
 
-// gone says that the post office is away, and asks for it until it is back.
+// gone shows that the post office is away, and polls until it is back.
 function gone() {
   if (!office.since) {
     office.since = Date.now();
@@ -90,19 +90,19 @@ function say(text) {
   bar.hidden = !text;
 }
 
-// The stream is the first to hear of it: it is cut, or begins again; a machine that slept or had no network looks at once.
+// The stream notices first: it breaks or reconnects; after sleep or a lost network, poll immediately.
 if (base) {
   for (const sign of ["htmx:sse:error", "htmx:sse:close"]) document.addEventListener(sign, ask);
   document.addEventListener("htmx:sse:after:connection", ({ detail }) => { if (detail.connection.attempt) ask(); });
   for (const sign of ["online", "offline"]) addEventListener(sign, ask);
-  addEventListener("pageshow", (e) => { if (e.persisted) ask(); }); // the browser has kept the page, and its stream has ended
+  addEventListener("pageshow", (e) => { if (e.persisted) ask(); }); // restored from the browser's cache, so the stream has ended
 }
 
-// changed brings the page up to date: the numbers at once, and each part that is live by its own request.
+// changed updates the counts, and makes each live part refresh itself.
 function changed(change) {
   heard = Date.now();
-  if (change.seq < at && !change.reset) return; // an answer that the stream has overtaken
-  const moved = change.seq > at || change.reset; // another journal may have come under the room's name
+  if (change.seq < at && !change.reset) return; // a response overtaken by the stream
+  const moved = change.seq > at || change.reset; // the room may have a new journal
   const elsewhere = change.desk && !moved;
   at = change.reset ? change.seq : Math.max(at, change.seq);
   count("inbox", change.needs);
@@ -127,7 +127,7 @@ function count(name, n, place = name, looks = "count") {
   if (b) { b.textContent = n || ""; b.hidden = !n; }
 }
 
-// refresh has every live part of the page ask for itself again: at once, but in a storm once in a while, and while nobody looks, not before somebody does.
+// refresh refreshes every live part: immediately, but at most once per pace, and not while the page is hidden.
 function refresh() {
   if (waiting) return;
   waiting = setTimeout(() => {
@@ -142,7 +142,7 @@ function look() {
   for (const part of document.querySelectorAll('[hx-trigger~="pp-live"]')) part.dispatchEvent(new CustomEvent("pp-live"));
 }
 
-// announce tells who listens to the page instead of seeing it.
+// announce informs screen readers.
 export function announce(text) {
   document.getElementById("announce").textContent = text;
 }

@@ -1,4 +1,4 @@
-// Notifications of mail to the person while they do not look. They are off until they are turned on, in this browser; only then is it asked for permission.
+// Notifications of mail while the person is not looking. They are off until turned on in this browser, which then asks for permission.
 const setting = "pennypost-notify", last = "pennypost-notified";
 
 const on = () => localStorage.getItem(setting) === "on" && globalThis.Notification?.permission === "granted";
@@ -29,7 +29,7 @@ function show() {
   for (const button of document.querySelectorAll("[data-do=notify][aria-checked]")) button.ariaChecked = String(on());
 }
 
-// Of several pages that are open the first tells; one that is looked at has told already.
+// Only the first of several open pages notifies; a visible page has shown the change already.
 document.addEventListener("pp-arrived", (e) => {
   const { id, href, room, from, subject } = e.detail;
   const told = localStorage.getItem(last) === id;
@@ -39,7 +39,7 @@ document.addEventListener("pp-arrived", (e) => {
   note.onclick = () => {
     note.close();
     focus();
-    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(href ?? `/@${encodeURIComponent(room)}/?m=${encodeURIComponent(id)}`); // what was typed stays
+    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(href ?? `/@${encodeURIComponent(room)}/?m=${encodeURIComponent(id)}`); // keep typed text
   };
 });
 

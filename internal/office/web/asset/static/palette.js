@@ -1,8 +1,8 @@
-// The way to anywhere: Ctrl or Command with K opens it, what is typed finds, arrows choose, Enter goes.
+// The palette: Ctrl or Command with K opens it, typing searches, arrows select, Enter opens.
 import { settled } from "./keys.js";
 
 const mac = /Mac|iPhone|iPad/.test(navigator.platform);
-let entered = false; // before what was typed had been looked up
+let entered = false; // Enter was pressed before the results arrived
 
 document.addEventListener("keydown", (e) => {
   if (e.key.toLowerCase() === "k" && (mac ? e.metaKey : e.ctrlKey) && !e.altKey && !e.shiftKey) {
@@ -35,7 +35,7 @@ document.addEventListener("submit", (e) => {
 const choices = () => [...document.querySelectorAll("#palette-results [role=option]:not([aria-disabled])")];
 const chosen = () => document.querySelector("#palette-results [aria-selected=true]");
 
-// fresh reports whether what is shown is what was looked for.
+// fresh reports whether the results are for the current text.
 const fresh = () => document.getElementById("palette-q").value.trim() === document.getElementById("palette-results").dataset.query;
 
 function choose(option) {
@@ -62,9 +62,9 @@ document.addEventListener("pointermove", (e) => {
 
 document.addEventListener("click", (e) => {
   const option = e.target.closest("#palette-results [role=option]");
-  if (option) option.closest("dialog")?.close(); // after the other listeners: what it does is done
+  if (option) option.closest("dialog")?.close(); // after the other listeners have run
 
-  // A menu closes when one goes elsewhere.
+  // A click outside closes a menu.
   for (const menu of document.querySelectorAll("details[name=menu][open]")) if (!menu.contains(e.target)) menu.open = false;
 });
 

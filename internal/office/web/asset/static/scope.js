@@ -1,10 +1,10 @@
-// Which rooms the pages show is kept by the browser. A page over all rooms is brought up to date by what happens in any of them. What happens in its own is live.js's.
+// The browser stores which rooms the pages show. A page over all rooms is refreshed by changes in any other room; live.js handles its own.
 document.addEventListener("click", (e) => {
   const link = e.target.closest("a[data-scope]");
   if (link) document.cookie = `pp_scope=${link.dataset.scope}; path=/; max-age=31536000; samesite=strict`;
 });
 
-const pace = 1_000; // however much happens
+const pace = 1_000; // the least time between refreshes
 let waiting;
 
 document.addEventListener("pp-change", (e) => {

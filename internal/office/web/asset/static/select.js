@@ -1,23 +1,23 @@
-// Rows that are selected: with x and the boxes, a range with Shift, all of a part with *. What is done then is done with all of them.
+// Selecting rows: with x and the boxes, a range with Shift, a whole part with *. The next action applies to all of them.
 import { announce } from "./live.js";
 import { current, step } from "./list.js";
 
-const picked = new Set(); // ids of rows, which are there again after the list was shown anew
-let anchor; // the row from which a range goes
+const picked = new Set(); // ids of rows, which survive refreshes
+let anchor; // the start of a range
 
-const rows = () => [...document.querySelectorAll("#list .slot:not(.asked) .row")]; // dialogs are no mail
+const rows = () => [...document.querySelectorAll("#list .slot:not(.asked) .row")]; // dialogs are not mail
 
-// pickedRows are the rows that are selected.
+// pickedRows are the selected rows.
 export const pickedRows = () => rows().filter((r) => picked.has(r.id));
 
-// pick selects a row, or not.
+// pick selects or deselects a row.
 export function pick(row, on = !picked.has(row.id)) {
   if (on) picked.add(row.id); else picked.delete(row.id);
   anchor = row;
   show();
 }
 
-// unpick selects nothing, and reports whether anything was selected.
+// unpick clears the selection, and reports whether there was one.
 export function unpick() {
   const any = picked.size > 0;
   picked.clear();
@@ -25,7 +25,7 @@ export function unpick() {
   return any;
 }
 
-// range selects all from the last one that was selected, or else the current one, to row.
+// range selects the rows from the last selected one, or the current one, to row.
 function range(row) {
   const all = rows();
   const from = all.indexOf(anchor ?? current());
@@ -35,7 +35,7 @@ function range(row) {
   show();
 }
 
-// extend selects the current row and the one that is n further.
+// extend selects the current row and the one n rows further.
 export function extend(n) {
   const row = current();
   if (row) picked.add(row.id);
@@ -43,7 +43,7 @@ export function extend(n) {
   if (next) pick(next, true);
 }
 
-// part selects all of the part in which the focus is; of neither, the updates.
+// part selects the whole part with the focus, by default the updates.
 export function part() {
   const here = current()?.closest("#needs");
   for (const r of rows()) if (Boolean(r.closest("#needs")) === Boolean(here) || !document.getElementById("updates")) picked.add(r.id);
@@ -61,7 +61,7 @@ function show() {
   }
   const bar = document.getElementById("picked");
   if (!bar) return;
-  const more = document.getElementById("more") && all.length > 1 && all.length === rows().length; // what is not loaded is not selected
+  const more = document.getElementById("more") && all.length > 1 && all.length === rows().length; // rows not loaded are not selected
   const text = all.length ? `${all.length} selected${more ? "; the list goes on" : ""}` : "";
   if (document.getElementById("picked-count").textContent !== text) announce(text || "None selected");
   document.getElementById("picked-count").textContent = text;
@@ -74,7 +74,7 @@ document.addEventListener("click", (e) => {
   if (!slot) return;
   const row = slot.querySelector(".row");
   if (e.target.closest(".pick")) {
-    if (!e.target.matches("input")) return; // the label's click is followed by that of its box
+    if (!e.target.matches("input")) return; // a click on the label also clicks its box
     if (e.shiftKey) range(row); else pick(row, e.target.checked);
   } else if (e.shiftKey && e.target.closest(".row")) {
     e.preventDefault();

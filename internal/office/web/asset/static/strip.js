@@ -1,7 +1,7 @@
-// Focus: one small stamp for each of what needs the person, in the order of answering, and how far they are.
+// Focus: a small stamp for each item that needs the person, in order, and the progress.
 import { close } from "./list.js";
 
-const most = 30; // stamps that are drawn
+const most = 30; // stamps drawn
 const done = () => Number(sessionStorage.getItem("pp-answered") ?? 0);
 const count = (n) => { sessionStorage.setItem("pp-answered", Math.max(0, done() + n)); draw(); };
 
@@ -35,7 +35,7 @@ document.addEventListener("click", (e) => {
   leave();
 });
 
-// leave goes from what is shown alone to the list.
+// leave returns from Focus to the list.
 export function leave() {
   sessionStorage.removeItem("pp-answered");
   document.querySelector(".panes").classList.remove("focus");

@@ -1,10 +1,10 @@
-// A conversation stands at its newest message. What is said meanwhile follows if one reads there, and waits below if one reads further up.
+// A conversation opens at its newest message. New messages scroll into view if the person is at the end, else a pill counts them.
 import { announce } from "./live.js";
 
 const talk = () => document.getElementById("talk");
-const newest = (el) => Math.max(0, ...[...el.querySelectorAll("[data-seq]")].map((p) => Number(p.dataset.seq))); // by arrival, which is not the order here
+const newest = (el) => Math.max(0, ...[...el.querySelectorAll("[data-seq]")].map((p) => Number(p.dataset.seq))); // by arrival, which differs from the order here
 const below = (el) => el.scrollHeight - el.scrollTop - el.clientHeight;
-let was; // how the conversation stood before it was got again
+let was; // the scroll position before the refresh
 
 function toEnd(el) { el.scrollTop = el.scrollHeight; }
 
@@ -27,11 +27,11 @@ document.addEventListener("htmx:after:swap", (e) => {
   if (!fresh.length) return;
   announce(`${fresh.length} new`);
   const end = el.getBoundingClientRect().bottom;
-  const under = fresh.filter((p) => p.getBoundingClientRect().bottom > end); // what was sent long ago stands further up
+  const under = fresh.filter((p) => p.getBoundingClientRect().bottom > end); // late arrivals may be further up
   if (distance < 80) toEnd(el); else if (under.length) more(under.length);
 });
 
-// more offers to go down to what was said meanwhile.
+// more offers to scroll down to the new messages.
 function more(n) {
   let pill = document.getElementById("talk-pill");
   if (!pill) {
@@ -47,12 +47,12 @@ document.addEventListener("scroll", (e) => {
   if (e.target.id === "talk" && below(e.target) < 80) document.getElementById("talk-pill")?.remove();
 }, true);
 
-// write goes to the box when somebody chose to answer.
+// write focuses the box when the person answers.
 function write() {
   document.querySelector("#writing textarea")?.focus();
 }
 
-// What answered a message was sent: what is written next answers nothing. One's own message is always gone to.
+// After an answer the box answers nothing any more. The person's own message is always scrolled to.
 document.addEventListener("pp-sent", (e) => {
   if (!e.target.closest?.("#writing")) return;
   e.target.querySelector("[data-plain]")?.click();

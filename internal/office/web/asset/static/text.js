@@ -1,4 +1,4 @@
-// Times stay true, code gets its colours, and what has a button for it is copied. The highlighter is fetched when the first code is shown.
+// Times are updated, code is highlighted, and buttons copy code. The highlighter is loaded with the first code.
 import { announce } from "./live.js";
 
 const { highlight } = document.body.dataset;
@@ -18,14 +18,14 @@ function colour() {
 document.addEventListener("htmx:after:swap", colour);
 colour();
 
-// What is wider than its place can be scrolled by keys too.
+// Content wider than its place can be scrolled with keys.
 function reachable() {
   for (const el of document.querySelectorAll(".markdown pre, .markdown table")) if (el.scrollWidth > el.clientWidth) el.tabIndex = 0;
 }
 document.addEventListener("htmx:after:swap", reachable);
 reachable();
 
-// A button copies what it names or, if it names nothing, the code behind it; without its last line end, which would run it in a terminal. What is copied is selected too, for browsers that do not let pages copy.
+// A button copies the element that it names or else the code after it, without the last line end, which would run it in a terminal. The text is also selected, for browsers that do not let pages copy.
 document.addEventListener("click", async (e) => {
   const button = e.target.closest("[data-copy]");
   const from = button?.dataset.copy ? document.getElementById(button.dataset.copy) : button?.nextElementSibling;

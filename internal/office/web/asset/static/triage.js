@@ -1,11 +1,11 @@
-// What a person does with a letter that is open, with the row that has the focus, or with those that are selected: keys, buttons, and what follows when it is done.
+// Actions on the open letter, on the row with the focus or on selected rows: keys, buttons, and the page's response.
 import { ask } from "./live.js";
 import { forget } from "./drafts.js";
 import { close, current, reload, takeAway } from "./list.js";
 import { extend, part, pick, pickedRows, unpick } from "./select.js";
 
-// A letter that was opened is read. One in a page that the browser makes ready before anybody asked for it was not
-// opened.
+// Opening a letter reads it. A page that the browser prerenders was not
+// opened yet.
 function opened() {
   const sign = document.getElementById("opened");
   if (!sign) return;
@@ -19,9 +19,9 @@ function opened() {
   htmx.ajax("POST", `${letter.dataset.base}/opened`, how).then(ask);
 }
 document.addEventListener("htmx:after:swap", opened);
-document.addEventListener("DOMContentLoaded", opened); // by when htmx is ready
+document.addEventListener("DOMContentLoaded", opened); // htmx is ready by then
 
-// What comes late of a letter that is not open any more stays away from the one that is.
+// A late response for a closed letter must not replace the open one.
 document.addEventListener("htmx:before:swap", (e) => {
   const { ctx } = e.detail;
   const letter = document.getElementById("letter");
@@ -30,15 +30,15 @@ document.addEventListener("htmx:before:swap", (e) => {
   if (fresh?.dataset.id && fresh.dataset.id !== letter.dataset.id) e.preventDefault();
 });
 
-// The server's toast names the messages that it is about, and says what is to be seen of them.
+// The server's toast names its messages, and the change to show.
 document.addEventListener("pp-done", (e) => {
-  e.target.closest?.(".toast")?.remove(); // whose undo was pressed
+  e.target.closest?.(".toast")?.remove(); // its undo was pressed
   const toasts = [...document.querySelectorAll("#toasts .toast[data-done]")];
   const { messages, done, typed } = toasts.at(-1).dataset;
-  for (const earlier of toasts.slice(0, -1)) if (earlier.dataset.messages === messages) earlier.remove(); // it cannot be undone twice
+  for (const earlier of toasts.slice(0, -1)) if (earlier.dataset.messages === messages) earlier.remove(); // it can be undone only once
   if (done === "back") return back(messages, typed);
   if (done === "settled") return settled(e.target);
-  if (done === "away") return; // the switch asks for itself
+  if (done === "away") return; // the switch refreshes itself
   if (done === "answered") answered = { messages, open: messages === letterLine() };
   if (done !== "replied" && document.getElementById("list")) mark(messages, done);
   else live();
@@ -46,7 +46,7 @@ document.addEventListener("pp-done", (e) => {
 
 const live = () => document.getElementById("letter")?.dispatchEvent(new CustomEvent("pp-live"));
 
-// settled shows what became of a dialog that the person has answered. The next one is opened by the person alone: a key that is pressed twice answers no dialog that nobody has seen.
+// settled shows the result of answering a dialog. The person must open the next one, so that pressing a key twice does not answer an unseen dialog.
 function settled(form) {
   const letter = form.closest("#letter");
   if (letter) forget(letter);
@@ -54,13 +54,13 @@ function settled(form) {
   reload();
 }
 
-// Whether a dialog can be answered from here may change without an event: its hook has come, or has gone.
+// Whether a dialog can be answered here may change without an event, when its hook starts or ends.
 setInterval(() => {
   if (document.hidden) return;
   for (const part of ["#letter[data-again]", "#rows:has([data-again])"]) document.querySelector(part)?.dispatchEvent(new CustomEvent("pp-live"));
 }, 2_000);
 
-// Nothing is answered of which the text is not there: two refreshes that crossed could leave answers alone.
+// A dialog without its text must not be answered: two crossing refreshes could leave only the answers.
 document.addEventListener("htmx:after:swap", () => {
   const answers = document.querySelector("#letter:not(.over) > .what-is-asked:empty ~ .says");
   if (!answers) return;
@@ -68,7 +68,7 @@ document.addEventListener("htmx:after:swap", () => {
   location.reload();
 });
 
-// What was typed for a dialog that is over is shown, though it goes nowhere.
+// Unsent text for a closed dialog stays visible.
 let unsent;
 document.addEventListener("htmx:before:swap", () => {
   const typed = [...document.querySelectorAll("#letter.dialog [data-draft]")].map((el) => el.value).filter(Boolean);
@@ -82,13 +82,13 @@ document.addEventListener("htmx:after:swap", () => {
   place.hidden = false;
 });
 
-// mark shows what was done with rows.
+// mark shows the change of rows.
 function mark(messages, done) {
   const slots = slotsOf(messages);
   unpick();
   if (done === "gone" || done === "answered") {
     takeAway(slots, done === "answered", messages.split("\n").includes(letterLine()));
-    if (done === "gone" && slots.some((s) => s.querySelector("[data-asks]"))) reload(); // an open question stays in sight
+    if (done === "gone" && slots.some((s) => s.querySelector("[data-asks]"))) reload(); // an open question stays visible
     return;
   }
   for (const slot of slots) slot.querySelector(".row").classList.toggle("unread", done === "unread");
@@ -96,9 +96,9 @@ function mark(messages, done) {
   live();
 }
 
-let answered = {}; // the last answer: whether its letter was open
+let answered = {}; // the last answer, and whether its letter was open
 
-// back shows what was taken back: an answered letter that was open is open again, with the text that was typed.
+// back shows an undone action: an answered letter that was open opens again, with the typed text.
 function back(messages, typed) {
   if (messages && messages === letterLine()) {
     if (typed) write(typed);
@@ -115,7 +115,7 @@ function back(messages, typed) {
   reload();
 }
 
-// letterLine is how forms name the open letter.
+// letterLine names the open letter as forms do.
 function letterLine() {
   const letter = document.getElementById("letter");
   return letter?.dataset.id && `${letter.dataset.base.slice(2)}/${letter.dataset.id}`;
@@ -129,7 +129,7 @@ function write(text) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-// slotsOf are the places in the list that show one of the messages.
+// slotsOf are the list's rows that contain one of the messages.
 function slotsOf(messages) {
   const named = new Set(messages.split("\n"));
   return [...document.querySelectorAll("#list .slot")].filter((s) => s.dataset.messages.split("\n").some((m) => named.has(m)));
@@ -145,7 +145,7 @@ function whenThere(messages, then) {
   document.addEventListener("htmx:after:swap", look);
 }
 
-// rowKey returns what a key does with the rows that are selected, or else with the row that has the focus, if it does anything. What is open is dealt with by the letter's own buttons.
+// rowKey returns a key's action on the selected rows, or else on the row with the focus, if it has one. The letter's own buttons handle the open letter.
 export function rowKey(key) {
   const article = document.activeElement?.closest(".thread .post");
   if (article && key === "r") return () => article.querySelector(".answer-to").click();
@@ -161,15 +161,15 @@ export function rowKey(key) {
   if (does && some.length) return () => act(does, some);
   const focused = document.activeElement?.closest("#list .slot")?.querySelector(".row");
   if (!focused || focused.dataset.id && focused.dataset.id === document.getElementById("letter")?.dataset.id) return undefined;
-  if (focused.closest(".asked")) return does || /^[1-9ar]$/.test(key) ? () => { if (!does) focused.click(); } : undefined; // it is answered when it is open, and all of it is seen
+  if (focused.closest(".asked")) return does || /^[1-9ar]$/.test(key) ? () => { if (!does) focused.click(); } : undefined; // open it first, so that the person sees all of it
   if (does) return () => act(does, [focused]);
   if (key === "r" && focused.dataset.id) return () => openTo(focused, "reply-text", (el) => el.focus());
   if (/^[1-9]$/.test(key) && Number(key) <= Number(focused.dataset.asks)) return () => post([focused], "/answer", { reply_to: focused.dataset.id, n: key });
-  if (/^[1-9]$/.test(key) && document.querySelector("#letter.dialog")) return () => {}; // who looks at another row does not answer the dialog that is open
+  if (/^[1-9]$/.test(key) && document.querySelector("#letter.dialog")) return () => {}; // a digit on another row must not answer the open dialog
   return undefined;
 }
 
-// act does something with rows.
+// act carries out an action on rows.
 function act(what, rows) {
   const archived = document.getElementById("list").dataset.shelf === "archived";
   switch (what) {
@@ -186,7 +186,7 @@ function post(rows, path, values) {
   htmx.ajax("POST", rows[0].dataset.base + path, { source: rows[0], target: "#toasts", swap: "beforeend", values: { messages: messagesOf(rows), ...values } });
 }
 
-// snooze asks until when.
+// snooze opens the menu of times.
 function snooze(rows) {
   const menu = document.getElementById("snooze-rows");
   for (const field of menu.querySelectorAll("[name=messages]")) field.value = messagesOf(rows);
@@ -217,17 +217,17 @@ function openTo(row, id, then) {
   row.click();
 }
 
-// The way back on a phone needs no new page.
+// Back on a phone needs no new page.
 document.addEventListener("click", (e) => {
   if (!e.target.closest("[data-do=back]") || e.ctrlKey || e.metaKey || !document.getElementById("list")) return;
   e.preventDefault();
   close();
 });
 
-// A menu has the focus while it is open, and what opened it has it again afterwards, as the browser does by itself.
+// An open menu has the focus, which returns to its opener afterwards, as browsers do.
 document.addEventListener("toggle", (e) => {
   if (!e.target.matches?.(".menu")) return;
-  e.target.toggleAttribute("hx-morph-skip", e.newState === "open"); // a live part that changes leaves it alone
+  e.target.toggleAttribute("hx-morph-skip", e.newState === "open"); // refreshes must not replace an open menu
   if (e.newState === "open") focusMenu(e.target);
 }, true);
 document.addEventListener("htmx:after:swap", () => {
@@ -239,5 +239,5 @@ document.addEventListener("submit", (e) => e.target.closest?.("[popover]")?.hide
 function focusMenu(menu) { menu.querySelector("button, input:not([type=hidden])")?.focus(); }
 
 document.addEventListener("pp-done", (e) => {
-  if (e.target.matches?.(".choices")) document.getElementById("card")?.focus(); // the button goes, and the answer is told there
+  if (e.target.matches?.(".choices")) document.getElementById("card")?.focus(); // the button disappears, and the card shows the answer
 }, true);

@@ -1,5 +1,5 @@
-// Vendorjs fetches what the pages use of others' JavaScript and puts it under static/vendor: pinned versions, and
-// every file checked against its hash. It runs in internal/office/web, by go generate, and needs npm.
+// Vendorjs fetches third-party JavaScript into static/vendor at pinned versions, and checks each file's hash. It runs
+// in internal/office/web, by go generate, and needs npm.
 package main
 
 import (
@@ -17,9 +17,8 @@ import (
 	"strings"
 )
 
-// packages are what is fetched. A hash is the SHA-256 of the file. Files of one package with the same target are put
-// into it one behind another: htmx looks at the page as soon as it has run, and an extension that arrives later is too
-// late.
+// packages lists the files to fetch with their SHA-256 hashes. Files with the same target are concatenated: htmx
+// processes the page as soon as it runs, so an extension that loads later is too late.
 var packages = []struct {
 	name  string
 	files []file
@@ -65,7 +64,7 @@ func run() error {
 	return nil
 }
 
-// fetch has npm download a package and keeps the files that are wanted of it.
+// fetch downloads a package with npm and keeps the listed files.
 func fetch(tmp, name string, files []file) error {
 	cmd := exec.Command("npm", "pack", "--silent", "--pack-destination", tmp, name)
 	cmd.Stderr = os.Stderr
@@ -87,7 +86,7 @@ func fetch(tmp, name string, files []file) error {
 		if got := hex.EncodeToString(sum[:]); got != f.hash {
 			return fmt.Errorf("%s has the hash %s, not %s", f.path, got, f.hash)
 		}
-		// A browser would look for the map, which is not there.
+		// The source map that a browser would look for is not there.
 		if i := bytes.LastIndex(text, []byte("\n//# sourceMappingURL=")); i >= 0 {
 			text = text[:i+1]
 		}
@@ -101,7 +100,7 @@ func fetch(tmp, name string, files []file) error {
 	return nil
 }
 
-// unpack returns the files of a package by their paths.
+// unpack returns the files of a package by path.
 func unpack(path string) (map[string][]byte, error) {
 	packed, err := os.Open(path)
 	if err != nil {
