@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// use is what the servers take together.
+// use is the resources of all servers together.
 type use struct {
 	memory float64 // MB resident
 	cpu    time.Duration
@@ -32,7 +32,7 @@ func (u use) String() string {
 	return fmt.Sprintf("%.0f MB resident, %d file descriptors", u.memory, u.fds)
 }
 
-// used adds up what /proc says of the servers that run.
+// used adds up /proc's figures for the running servers.
 func (r *run) used() (u use, err error) {
 	for _, s := range r.cluster.Servers {
 		if pid := s.PID(); pid != 0 {
@@ -47,7 +47,8 @@ func (u *use) add(proc string) error {
 	if err != nil {
 		return err
 	}
-	// Behind the name, which is in brackets, the 12th and 13th field are the ticks (1/100 s), the 22nd resident pages.
+	// After the name, which is in brackets, fields 12 and 13 are the ticks (1/100 s), and field 22 is the resident
+	// pages.
 	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(string(f[i]), 10, 64)
@@ -60,7 +61,7 @@ func (u *use) add(proc string) error {
 	return err
 }
 
-// usage says what the servers take, their files included.
+// usage prints the servers' resources, including their files.
 func (r *run) usage() error {
 	u, err := r.used()
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *run) usage() error {
 	for _, s := range r.cluster.Servers {
 		err = errors.Join(err, filepath.WalkDir(s.Dir, func(_ string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil // it went meanwhile
+				return nil // removed meanwhile
 			}
 			if info, err := d.Info(); err == nil {
 				u.files++
@@ -82,8 +83,8 @@ func (r *run) usage() error {
 	return err
 }
 
-// follow has n consumers wait, as a post office has them of the rooms that are in use there: one of each room, or one
-// of each shard, which then brings the events of rooms that are not.
+// follow starts n consumers, as a post office has them for its rooms in use: one of each room, or one of each shard,
+// which then also brings the events of other rooms.
 func (r *run) follow(ctx context.Context, n int, subject func(int) string) error {
 	if n == 0 {
 		return nil
@@ -118,7 +119,7 @@ func (r *run) follow(ctx context.Context, n int, subject func(int) string) error
 	return err
 }
 
-// restart kills a server while somebody sends to all rooms in turn, and starts it again.
+// restart kills a server while events are sent to all rooms in turn, and starts it again.
 func (r *run) restart(ctx context.Context) error {
 	s := r.cluster.Servers[2]
 	s.Kill()
@@ -145,7 +146,7 @@ func (r *run) restart(ctx context.Context) error {
 	return r.usage()
 }
 
-// gap sends an event to each of 64 rooms, again and again where it is refused, and returns the longest that one took.
+// gap sends an event to each of 64 rooms, retrying refusals, and returns the longest time that one took.
 func (r *run) gap(ctx context.Context) (longest time.Duration, err error) {
 	var mu sync.Mutex
 	rooms := min(64, r.rooms)
@@ -169,7 +170,7 @@ func (r *run) gap(ctx context.Context) (longest time.Duration, err error) {
 	return longest, err
 }
 
-// healthy returns why a server does not think itself current in all its streams.
+// healthy returns an error if a server does not report itself current in all its streams.
 func healthy(ctx context.Context, s *natstest.Server) error {
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.Monitor+"/healthz", nil)
 	if err != nil {
