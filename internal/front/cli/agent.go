@@ -49,9 +49,9 @@ func (a *App) ClientName() string {
 	return ""
 }
 
-// inShell returns the agent of the client in whose shell this process runs, for clients that identify themselves to
-// every command; "" if it runs in none. The post office knows which agent that is: by the session, or by the process
-// if the client does not name the session. The name is the one that a directory's only agent has.
+// inShell returns the name that the agent of the client in whose shell this process runs has if it is the only one in
+// its directory; "" if it runs in none. It recognizes clients that identify themselves to every command. The post
+// office finds the agent: by the session, or by the process if the client does not name the session.
 func (a *App) inShell() (mail.Name, error) {
 	if id, client := a.Session(); id != "" {
 		return a.Agent(client)
@@ -132,7 +132,7 @@ func (a *App) findPlace(as string, getenv func(string) string, client, dir strin
 }
 
 // Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and
-// Agent, but it asks the user for rights that the session may not take. session is the client's id of it, if known.
+// Agent, but it asks the user for rights that the session cannot take. session is the client's id of it, if known.
 func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 	dir := cmp.Or(config.ClientDir(client, a.Env.Getenv), a.Env.Dir)
 	p, err := a.findPlace(a.As, a.Env.Getenv, client, dir)
@@ -154,8 +154,8 @@ func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 	return at.Room, at.Agent, err
 }
 
-// place asks the post office how far the room and agent in a project's file or on a command line count, and which
-// window a session has. Without a post office, it is the directory's own room.
+// place asks the post office which room and agent a session has, given those that a project's file, a command line
+// and its window name. If no post office answers, it is the named room, else the directory's own.
 func (a *App) place(p *config.Place, program, session string, starts bool) (wire.Placed, error) {
 	asked := wire.Place{Client: program, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
 		Own: p.Own, Free: p.Free, Home: p.Home, Starts: starts}

@@ -112,7 +112,7 @@ func (o *Options) codexDir() string {
 	return o.scoped(o.dir("CODEX_HOME", ".codex"), ".codex")
 }
 
-// hooksInTOML reports whether hooks belong into config.toml. The editor of a file reports one that cannot be read.
+// hooksInTOML reports whether hooks belong in config.toml. The editor of a file reports one that cannot be read.
 func hooksInTOML(config, hooksFile string) bool {
 	m, err := tomlOf(config)
 	if err != nil {

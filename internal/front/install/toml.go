@@ -20,10 +20,10 @@ import (
 type tomlFile struct {
 	o     *Options
 	hooks *jsonHooks // the hooks to install
-	here  bool       // hooks belong into this file, not into hooks.json
+	here  bool       // hooks belong in this file, not in hooks.json
 	// trust returns our hooks, given the text of this file for those in it; nil: the file holds no trust of Codex's.
 	trust func([]byte) []trustedHook
-	only  bool // only trust belongs into this file
+	only  bool // only trust belongs in this file
 }
 
 const servers = "mcp_servers"

@@ -26,13 +26,13 @@ type Server struct {
 	mu    sync.RWMutex
 	tools map[string]served // guarded by mu: Beside may add to it while the server serves
 
-	methods map[string]method // beside the SDK's; set before the server serves
+	methods map[string]method // not the SDK's; set before the server serves
 }
 
 // served is a tool in runnable form, for calls through the SDK or without it.
 type served struct {
 	run   toolFunc
-	waits bool // takes long: run without the SDK only on stdio, where other lines can be sent meanwhile
+	waits bool // takes long: over HTTP the SDK runs it, which can send other messages meanwhile
 }
 
 // Forward carries a call, which is one line, to a process that can run its tool directly; waits says that the tool

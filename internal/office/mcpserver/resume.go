@@ -15,7 +15,7 @@ const (
 	// second or two; one that does not is gone, and nothing may count as delivered to it.
 	resumeGrace = 10 * time.Second
 
-	// Ended calls kept, at most so many and so many bytes, for a client that lost the end of an answer.
+	// The most ended calls, and bytes of them, kept for a client that lost the end of an answer.
 	maxLeft      = 8
 	maxLeftBytes = 256 << 10
 )

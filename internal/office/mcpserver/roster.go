@@ -19,7 +19,7 @@ type rosterParams struct {
 	Limit int        `json:"limit"`
 }
 
-// agentLine is an agent as the roster shows it.
+// agentLine is an agent as the roster shows it. The question of an asking agent is for its person alone.
 type agentLine struct {
 	Name     mail.Name  `json:"name"`
 	Roles    []string   `json:"roles,omitempty"`

@@ -34,8 +34,8 @@ const elsewherePatience = time.Second
 // elsewhere is a count by room.
 type elsewhere map[mail.RoomName]int
 
-// lookElsewhere says how much other rooms have than the one that was asked about; "" if nothing, or if that is not
-// known immediately.
+// lookElsewhere says how much there is in rooms other than the one that was asked about; "" if nothing, or if that is
+// not known immediately.
 func (a *app) lookElsewhere(ctx context.Context, count func(context.Context, *client.Office) elsewhere) string {
 	here, err := a.RoomName()
 	if err != nil {

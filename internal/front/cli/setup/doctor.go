@@ -381,7 +381,7 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	}
 }
 
-// plugin says whether the client has a plugin of ours, which excludes an installation.
+// plugin says whether the client has a plugin of ours, which must not be combined with an installation.
 func (d *doctor) plugin(r *install.Report, name string) {
 	switch {
 	case r.Plugin != "" && r.Installed():
