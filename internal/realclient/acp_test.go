@@ -42,7 +42,7 @@ func overACP(args ...string) func(*testing.T, *lab) {
 			l.until("it has ended", func() bool { return l.state(l.agent) == mail.Gone })
 			l.pp("mark", "--as", string(l.agent), "--read", "--all")
 			if l.client.name == "gemini" && i == 0 {
-				// Gemini CLI 0.61.0 empties the file of a session that is loaded in the minute in which it began
+				// Gemini CLI 0.61.0 empties the file of a session that is loaded in the minute it began
 				minute := r.At.Minute()
 				l.until("another minute has begun", func() bool { return time.Now().Minute() != minute })
 			}

@@ -14,7 +14,6 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// claude is Claude Code.
 func claude() client {
 	return client{
 		name: "claude", title: "Claude Code",

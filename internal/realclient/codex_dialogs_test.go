@@ -263,7 +263,7 @@ func codexServerTool(t *testing.T, l *lab) {
 }
 
 // codexEmbeddedDialogs: a session in a process of its own reports by its hook before it shows its dialog, which the
-// hook does not delay; while the person is away the hook waits for them, and says why if it cannot.
+// hook does not delay; while the person is away the hook waits for them, and the model gets their words with a denial.
 func codexEmbeddedDialogs(t *testing.T, l *lab) {
 	l.install()
 	w, d := l.codexAsking()

@@ -10,7 +10,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// gemini is Gemini CLI.
 func gemini() client {
 	return client{
 		name: "gemini", title: "Gemini CLI",

@@ -63,8 +63,8 @@ func typedAhead(_ *testing.T, l *lab) {
 	l.once("ZEBRA while it works")
 }
 
-// killed: a session that is killed while the model thinks, and continued, has told mail once, whether it was told in
-// the first request or after a tool.
+// killed: a session that is killed while the model thinks, and continued, has mail once: mail told in its first
+// request, and mail told after a tool.
 func killed(t *testing.T, l *lab) {
 	l.install()
 	l.shell()

@@ -13,7 +13,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// opencode is opencode.
 func opencode() client {
 	return client{
 		name: "opencode", title: "opencode",

@@ -10,7 +10,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// qwen is Qwen Code.
 func qwen() client {
 	return client{
 		name: "qwen", title: "Qwen Code",

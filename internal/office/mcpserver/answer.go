@@ -52,7 +52,7 @@ func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
 	if err == nil && !isProse {
 		text, err = fence.JSON(out)
 	}
-	// every tool keeps to the budget by itself; this is the last guard
+	// every tool limits its own answer; this is the last guard
 	if n := fence.Sent(text); err == nil && n > most {
 		box.Log.Error("answer over the budget", "tool", t.Name, "agent", box.Agent, "bytes", n)
 		err = mail.Errorf(mail.TooLarge,

@@ -126,7 +126,7 @@ func TestP12_PagesOfMail(t *testing.T) {
 	}
 }
 
-// The roster is listed in pages, the live first, and filtered.
+// The roster is listed in pages, live agents first, and filtered.
 func TestP12_PagesOfAgents(t *testing.T) {
 	room := openRoom(t)
 	user := room.As(mail.User)

@@ -26,7 +26,7 @@ const (
 // asks for about 50 ms.
 const pace = 50 * time.Millisecond
 
-// Input schemas of fixtures. 2020-12 keywords must come through tools/list unharmed.
+// Input schemas of fixtures. tools/list must preserve 2020-12 keywords.
 const (
 	noArguments = `{"type":"object"}`
 

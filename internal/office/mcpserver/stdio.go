@@ -23,14 +23,13 @@ import (
 const (
 	// maxLine bounds one message on stdio, as defaultMaxBody does over HTTP.
 	maxLine = 1 << 20
-	// drain is how long calls already made may go on after in has ended. A script that
-	// pipes its requests gets its answers; a client that closes our stdin to stop us, and
-	// kills after 2 s, finds us gone.
+	// drain is how long calls already made may continue after in has ended. A script that pipes its requests gets its
+	// answers; a client that closes our stdin to stop us, and kills us after 2 s, finds us gone.
 	drain = 500 * time.Millisecond
-	// maxCalls is how many calls are run, or answered to a client that does not read, at a time. A client has a few
-	// under way; one that has gone wrong would have any number, each with its memory.
+	// maxCalls is the most calls that run, or await a client that does not read their answers, at a time. A client has
+	// a few under way; a faulty one would have any number, each with its memory.
 	maxCalls = 256
-	// codeTooMany is of the error that further calls get, as JSON-RPC leaves it to servers.
+	// codeTooMany is the error code for further calls, from the range that JSON-RPC leaves to servers.
 	codeTooMany = -32000
 )
 

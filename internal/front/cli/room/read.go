@@ -194,7 +194,7 @@ func (a *app) showSuggestions(it *mail.Item) {
 	}
 }
 
-// answerable reports whether a message is a question of the caller's that is open and offers options.
+// answerable reports whether a message is an open question to the caller that offers options.
 func answerable(it *mail.Item) bool { return it.Open && it.State != "" && len(it.Choices()) > 0 }
 
 // showOptions lists the answers to an open question, and the command to type.

@@ -90,7 +90,7 @@ func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) 
 	return a.settle(ctx, svc, d, &it)
 }
 
-// settle sends a reply to a message, and marks that message read, as its sender has read it.
+// settle sends a reply, and marks the message that it answers read, because the author of the reply has read it.
 func (a *app) settle(ctx context.Context, svc mail.Service, d mail.Draft, below *mail.Item) error {
 	err := a.post(ctx, svc, d, cli.Heading(below))
 	if err == nil && below.State != "" && !below.Read { // the reply is sent, even if the mark fails
