@@ -107,7 +107,7 @@ func (s *kitSightings) into(page string) (string, error) {
 		kitBytesFrom + drawTexts(texts) + kitBytesTo + after, nil
 }
 
-// mostShown is the most bytes of a text that the page shows.
+// mostShown limits the bytes of a text that the page shows.
 const mostShown = 1200
 
 // folded returns a text as the page shows it: indented, in lines of limited length, and without characters that a

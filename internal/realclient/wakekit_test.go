@@ -164,7 +164,7 @@ func (b *bus) woken(w *terminal, text string, within time.Duration) (cell string
 	return no + " never", r, false
 }
 
-// times is the most copies of a text in one request.
+// times is the largest number of copies of a text in one request.
 func (b *bus) times(text string) string {
 	most := 0
 	for _, r := range b.model.Requests() {

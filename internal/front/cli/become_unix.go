@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Become replaces this process by another program.
+// Become replaces this process with another program.
 func Become(_ context.Context, program string, args, environ []string) error {
 	return syscall.Exec(program, append([]string{program}, args...), environ)
 }

@@ -160,7 +160,7 @@ func AtOnce[T any](a *App, ask func(context.Context, mail.Service) (T, error)) (
 	return ask(ctx, svc)
 }
 
-// completions is the most agents fetched for a person who pressed Tab: a shell shows no more.
+// completions limits the agents fetched for a person who pressed Tab: a shell shows no more.
 const completions = 200
 
 // roster returns agents of the room that match the typed text, nil if they are not known immediately.

@@ -68,7 +68,7 @@ func (a *App) ShowDelivery(it *mail.Item, metadata mail.Metadata) {
 	}
 }
 
-// maxData is the most bytes of metadata shown to a person. Metadata from files may be 1 MiB.
+// maxData limits the bytes of metadata shown to a person. Metadata from files may be 1 MiB.
 const maxData = 4000
 
 // DeliveryRow shows the state of a message's delivery to a recipient.

@@ -90,8 +90,8 @@ func (a *App) command(v Verb) *cobra.Command {
 	return cmd
 }
 
-// runOffice replaces this process by the post office's program, with other arguments. It returns only if that fails,
-// or after the program has ended.
+// runOffice replaces this process with the post office's program, with other arguments. It returns only if that
+// fails, or after the program has ended.
 func (a *App) runOffice(ctx context.Context, args []string) error {
 	program, err := a.OfficeProgram()
 	if err != nil {

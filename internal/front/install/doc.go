@@ -39,7 +39,7 @@ type Options struct {
 	As      mail.Name // the agent's name; empty: made from client and directory
 	Trust   bool      // make the client trust the hooks, where it would ask its user
 	Ask     bool      // let the client ask its user before it uses our tools
-	Replace bool      // replace scripts of the same names by a kit's, and keep copies
+	Replace bool      // replace scripts of the same names with a kit's, and keep copies
 	// Dialogs makes the client's extension answer the client's dialogs when the person answers at the desk. It
 	// applies to copilot, which asks for consent to that.
 	Dialogs bool

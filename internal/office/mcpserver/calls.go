@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxBeside is the most calls of one connection that run or are answered at a time. Further calls are refused.
+// maxBeside limits the calls of one connection that run or are answered at a time. Further calls are refused.
 const maxBeside = 64
 
 // ServeCalls answers calls of an agent's tools that arrive as lines, each after a key and a space (see

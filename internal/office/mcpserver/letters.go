@@ -90,7 +90,7 @@ func fencedAnswer(f fence.Fence, items []mail.Item, letters, end string) string 
 	return letters + end
 }
 
-// maxDocsInHead is the most bytes of document paths in the head of a letter; a message may have 200 KB of them.
+// maxDocsInHead limits the bytes of document paths in the head of a letter; a message may have 200 KB of them.
 const maxDocsInHead = 1000
 
 // letter is a message as a tool shows it. Details without a field in the fence's head follow the body, inside the

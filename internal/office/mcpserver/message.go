@@ -54,7 +54,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *ref
 	return body, nil
 }
 
-// readMessage parses the body of a POST, and replaces it by the one for the SDK.
+// readMessage parses the body of a POST, and replaces it with the one for the SDK.
 func readMessage(r *http.Request, body []byte, spell ids) (message, *refusal) {
 	if r.Method != http.MethodPost {
 		return message{}, nil

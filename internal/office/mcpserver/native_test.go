@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// maxTokens is the most that the six schemas and the instructions may cost every agent, at four characters a token.
+// maxTokens limits the cost of the six schemas and the instructions to every agent, at four characters a token.
 const maxTokens = 1400
 
 func TestTokenBudget(t *testing.T) {

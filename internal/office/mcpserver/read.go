@@ -118,7 +118,7 @@ func readInbox(ctx context.Context, c *dialect.Call, p readParams) (dialect.Pros
 	}}, toolDoor), nil
 }
 
-// maxGiven is the most messages that an answer names as given before.
+// maxGiven limits the messages that an answer names as given before.
 const maxGiven = 100
 
 // givenBefore names, after a space, the messages up to a sequence number that this session was given before: its

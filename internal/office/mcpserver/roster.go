@@ -35,7 +35,7 @@ type agentLine struct {
 	Unlisted int        `json:"unlisted,omitzero"` // roles and tags left out
 }
 
-// maxWords is the most roles, and the most tags, of an agent in an answer.
+// maxWords limits the roles, and the tags, of an agent in an answer.
 const maxWords = 10
 
 func lineOf(a *mail.Agent) agentLine {
@@ -57,7 +57,7 @@ func (m agentLine) short() agentLine {
 		Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
 }
 
-// maxRosterLine is the most bytes of a roster line: an agent has up to fifty roles and tags of 128 bytes.
+// maxRosterLine limits a roster line, in bytes: an agent has up to fifty roles and tags of 128 bytes.
 const maxRosterLine = 2000
 
 func rosterLine(a *mail.Agent) agentLine {

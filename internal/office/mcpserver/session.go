@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/base/life"
 )
 
-// maxSessions is the most sessions of one credential. A client that opens one for every call and closes none loses
+// maxSessions limits the sessions of one credential. A client that opens one for every call and closes none loses
 // its oldest instead of filling our memory; no honest agent runs that many at once.
 const maxSessions = 64
 

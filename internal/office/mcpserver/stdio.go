@@ -26,7 +26,7 @@ const (
 	// drain is how long calls already made may continue after in has ended. A script that pipes its requests gets its
 	// answers; a client that closes our stdin to stop us, and kills us after 2 s, finds us gone.
 	drain = 500 * time.Millisecond
-	// maxCalls is the most calls that run, or await a client that does not read their answers, at a time. A client has
+	// maxCalls limits the calls that run, or await a client that does not read their answers, at a time. A client has
 	// a few under way; a faulty one would have any number, each with its memory.
 	maxCalls = 256
 	// codeTooMany is the error code for further calls, from the range that JSON-RPC leaves to servers.

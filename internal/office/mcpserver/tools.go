@@ -76,7 +76,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 	return out, err
 }
 
-// maxListed is the most recipients or ids that an answer lists. It counts the rest.
+// maxListed limits the recipients or ids that an answer lists. It counts the rest.
 const maxListed = 20
 
 type markParams struct {

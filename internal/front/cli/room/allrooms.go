@@ -74,7 +74,7 @@ func (a *app) sayLeftOut(notRead, away []mail.RoomName, then string) {
 	}
 }
 
-// maxRooms is the most rooms that a line names.
+// maxRooms limits the rooms that a line names.
 const maxRooms = 3
 
 func someRooms(names []mail.RoomName) string {

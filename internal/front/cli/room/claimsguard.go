@@ -183,7 +183,7 @@ func held(ctx context.Context, svc mail.Service, dir string, paths []string) (cl
 	return clashes, nil
 }
 
-// maxNotCommitted is the most paths named to a person.
+// maxNotCommitted limits the paths named to a person.
 const maxNotCommitted = 10
 
 func notCommitted(clashes []mail.Clash) error {
