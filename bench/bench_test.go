@@ -8,7 +8,7 @@ import (
 	"pennypost/bench/drive"
 )
 
-// TestBench gives each system that every machine has each kind of work for a moment.
+// TestBench briefly runs each kind of work on each system that every machine has.
 func TestBench(t *testing.T) {
 	b := &bench{dir: t.TempDir(), offices: make(map[bool]*office)}
 	t.Cleanup(b.stop)
@@ -19,7 +19,7 @@ func TestBench(t *testing.T) {
 		switch s.name {
 		case "SQLite FULL, in process", "Redis Streams, appendfsync always", "NATS JetStream, sync always",
 			"amq, a process each":
-			continue // what has to be brought
+			continue // not part of every machine
 		}
 		b.start(s)
 	}

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// servers are three NATS servers on this machine, which those systems share that need them.
+// servers returns the three NATS servers on this machine that the systems needing them share.
 func (b *bench) servers() (*natstest.Cluster, error) {
 	if b.nats != nil {
 		return b.nats, nil
@@ -40,8 +40,8 @@ func (b *bench) connect() (*jetstream.Cluster, error) {
 	return jetstream.Connect(context.Background(), jetstream.Config{URLs: servers.URLs()})
 }
 
-// startPublish is what the servers can do by themselves: each message is published when the last was acknowledged, all
-// over one connection, as a post office has it.
+// startPublish measures the servers alone: each message is published after the acknowledgement of the last, all over
+// one connection, as a post office does it.
 func startPublish(b *bench, _ string) (worker, error) {
 	servers, err := b.servers()
 	if err != nil {
@@ -67,12 +67,12 @@ type publisher struct {
 }
 
 func (p publisher) Send(_, body string) error {
-	// What an event has besides the text makes about as much again.
+	// An event's other fields are about as long as the text.
 	_, err := p.js.Publish(context.Background(), "publish", []byte(body+body[:200]), natsjs.WithMsgID(rand.Text()))
 	return err
 }
 
-// startStream is the journal that is kept on the servers.
+// startStream is the journal on the servers.
 func startStream(b *bench, dir string) (worker, error) {
 	c, err := b.connect()
 	if err != nil {
@@ -86,7 +86,7 @@ func startStream(b *bench, dir string) (worker, error) {
 	return inProcess{open, func() { j.Close(); c.Close() }}, nil
 }
 
-// startStreamRoom is a room of which that journal is, on one machine.
+// startStreamRoom is a room with that journal, on one machine.
 func startStreamRoom(b *bench, dir string) (worker, error) {
 	one, err := b.machine("one", "alone", dir)
 	if err != nil {
@@ -95,7 +95,7 @@ func startStreamRoom(b *bench, dir string) (worker, error) {
 	return inProcess{one.client, one.close}, nil
 }
 
-// startTwoMachines is a room that two post offices have open: who reads is at another than who sends.
+// startTwoMachines is a room that two post offices have open: the reader is at another than the sender.
 func startTwoMachines(b *bench, dir string) (worker, error) {
 	one, err := b.machine("one", "both", filepath.Join(dir, "one"))
 	if err != nil {
@@ -115,7 +115,7 @@ func startTwoMachines(b *bench, dir string) (worker, error) {
 	return inProcess{open, func() { two.close(); one.close() }}, nil
 }
 
-// machine is a post office's share in a room on the servers.
+// machine is one post office's part of a room on the servers.
 type machine struct {
 	room  *mailroom.Room
 	close func()
@@ -146,7 +146,7 @@ func (b *bench) machine(name mail.Machine, room, dir string) (*machine, error) {
 	return m, nil
 }
 
-// client registers an agent, on the machine.
+// client registers an agent on the machine.
 func (m *machine) client(name string) (drive.Client, error) {
 	_, err := m.room.As(mail.User).Register(context.Background(), mail.Presence{Name: mail.Name(name)})
 	return &roomClient{room: m.room.As(mail.Name(name))}, err

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// commandClient is a system that is used by a process for each call.
+// commandClient is a system that runs a process for each call.
 type commandClient struct {
 	cannotRead
 	send func(to, body string) *exec.Cmd

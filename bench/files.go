@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// letter is a message as the plainest programs write it.
+// letter is a message as the simplest programs write it.
 type letter struct {
 	From string    `json:"from"`
 	To   string    `json:"to"`
@@ -24,7 +24,7 @@ type letter struct {
 	Body string    `json:"body"`
 }
 
-// startRawFile is what a disk can do: lines of one file, each written and synced by itself.
+// startRawFile measures the disk: lines of one file, each written and synced by itself.
 func startRawFile(_ *bench, dir string) (worker, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "mail.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -55,15 +55,16 @@ func (c *rawClient) Send(to, body string) error {
 	return durable.SyncData(c.file)
 }
 
-// cannotRead is the half of a client that a yardstick of writing lacks.
+// cannotRead is the reading half of a client for a yardstick of writing.
 type cannotRead struct{}
 
 func (cannotRead) Receive() error     { return errors.ErrUnsupported }
 func (cannotRead) Look() (int, error) { return 0, errors.ErrUnsupported }
 func (cannotRead) Close() error       { return nil }
 
-// startRewrite is what agents' clients do with a team's inbox: take the lock, read the array, and write all of it to a
-// new file that takes its place. A mailbox has a thousand messages already, but the one that is looked at.
+// startRewrite does the same as agents' clients do with a team's inbox: take the lock, read the array, and write all
+// of it to a new file that replaces the old one. Each mailbox already has a thousand messages, except the one for
+// Look.
 func startRewrite(_ *bench, dir string) (worker, error) {
 	old := make([]letter, 1000)
 	for i := range old {
@@ -113,7 +114,7 @@ func (c *rewriteClient) Send(to, body string) error {
 	return c.write(to, append(all, letter{c.name, to, time.Now(), body}))
 }
 
-// Receive cannot be done but by reading again and again.
+// Receive is unsupported: it would need polling.
 func (c *rewriteClient) Receive() error { return errors.ErrUnsupported }
 
 func (c *rewriteClient) Look() (int, error) {
@@ -123,7 +124,7 @@ func (c *rewriteClient) Look() (int, error) {
 
 func (c *rewriteClient) Close() error { return nil }
 
-// startMaildir is a file a message.
+// startMaildir writes one file per message.
 func startMaildir(_ *bench, dir string) (worker, error) {
 	var n atomic.Int64
 	open := func(name string) (drive.Client, error) {
@@ -162,7 +163,7 @@ func (c *maildirClient) Send(to, body string) error {
 	return durable.SyncDir(filepath.Join(c.dir, to, "new"))
 }
 
-// Receive needs somebody who watches the directory, which Maildir does not have.
+// Receive is unsupported: it needs a watch on the directory, which Maildir does not have.
 func (c *maildirClient) Receive() error { return errors.ErrUnsupported }
 
 func (c *maildirClient) Look() (n int, err error) {

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// startJournal is the journal by itself: its group commit.
+// startJournal is the journal alone, with its group commit.
 func startJournal(_ *bench, dir string) (worker, error) {
 	j, err := jsonl.Open(dir, jsonl.Options{})
 	if err != nil {
@@ -34,7 +34,7 @@ func (c journalClient) Send(to, body string) error {
 	return err
 }
 
-// unlimited is no limit on what agents send. They would run into it at once, as they are meant to.
+// unlimited removes the limits on agents' sends, which the jobs would reach immediately.
 var unlimited = policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}
 
 // startRoom is a room as the post office opens it, without doors.
@@ -61,7 +61,7 @@ func startRoom(_ *bench, dir string) (worker, error) {
 	return inProcess{open, end}, nil
 }
 
-// runRoom does what a room does by itself, until end is called, which closes it.
+// runRoom does a room's background work until end is called, which closes the room.
 func runRoom(room *mailroom.Room) (end func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan struct{})
@@ -72,7 +72,7 @@ func runRoom(room *mailroom.Room) (end func()) {
 	return func() { stop(); <-ran; room.Close() }
 }
 
-// mailboxes are those to whom the jobs write.
+// mailboxes are the mailboxes that the jobs write to.
 var mailboxes = []string{"sink", "reader", "looker"}
 
 type roomClient struct {

@@ -1,12 +1,12 @@
-// Bench puts the same work on Pennypost and on what people would otherwise use, in turn and several times, and prints
-// the medians. It needs no network but the loopback and, the first time, the module proxy.
+// Bench puts the same work on Pennypost and on the alternatives that people would otherwise use, in turn and several
+// times, and prints the medians. It needs only the loopback network and, the first time, the module proxy.
 //
 //	go run ./bench                      # all of it: about five minutes
 //	go run ./bench -only 'redis|http'   # systems by a regular expression
 //	go run ./bench -work handover       # one kind of work
 //
-// Each send is durable when it is answered: every system is set to sync before that. What is not on this machine
-// (redis-server, amq) is named and left out.
+// Each send is durable when it is answered: every system is set to sync before that. Systems that are not on this
+// machine (redis-server, amq) are named and left out.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"pennypost/bench/drive"
 )
 
-// jobs are the columns of the tables, by kind of work. How long they last is for the command line to say.
+// jobs are the columns of the tables, by kind of work. The command line sets their duration.
 var jobs = map[drive.Work][]drive.Job{
 	drive.Send: {{Work: drive.Send, Senders: 1}, {Work: drive.Send, Senders: 16},
 		{Work: drive.Send, Senders: 64}},

@@ -14,17 +14,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// mcpVersion is the revision that today's clients speak.
+// mcpVersion is the revision of today's clients.
 const mcpVersion = "2025-11-25"
 
-// mcpClient calls the tools that agents call. Transports differ in how one JSON-RPC message is exchanged for another.
+// mcpClient calls tools as agents do. Transports differ in how they exchange a JSON-RPC message for its answer.
 type mcpClient struct {
 	exchange func(request []byte) (answer []byte, err error)
 	close    func() error
 	id       int
 }
 
-// begin is how a session begins.
+// begin begins a session.
 func (c *mcpClient) begin() error {
 	if _, err := c.call("initialize", map[string]any{"protocolVersion": mcpVersion, "capabilities": struct{}{},
 		"clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
@@ -113,7 +113,7 @@ func dialMCP(o *office, _ mail.Name, token string) (drive.Client, error) {
 			session = []string{"Mcp-Session-Id: " + http.answer.Get("Mcp-Session-Id"),
 				"Mcp-Protocol-Version: " + mcpVersion}
 		}
-		// In a stream of events, the answer to a request is the last.
+		// In an event stream, the answer to a request comes last.
 		if i := bytes.LastIndex(answer, []byte("\ndata: ")); i >= 0 {
 			answer = answer[i+len("\ndata: "):]
 		}
@@ -151,7 +151,7 @@ func startMCPStdio(b *bench, _ string) (worker, error) {
 	})
 }
 
-// nextAnswer reads on to the answer of a request; a notification has none.
+// nextAnswer reads up to the answer of a request; a notification has none.
 func nextAnswer(lines *bufio.Reader, request []byte) ([]byte, error) {
 	if !bytes.Contains(request, []byte(`"id":`)) {
 		return nil, nil

@@ -25,7 +25,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// office is a post office as users run it, with the limits of agents lifted. Its doors share it; each has a room.
+// office is a post office as users run it, but without limits on agents. The doors share it, and each has a room.
 type office struct {
 	front  string // the program
 	seat   *persontest.Terminal
@@ -39,7 +39,7 @@ type office struct {
 
 const officeConfig = "[room.limits]\nrepeat_window = \"forever\"\nper_minute = -1\nexchanges = -1\n"
 
-// openOffice starts the post office, once; one with the rooms on three NATS servers if shared is set.
+// openOffice starts a post office, once; with the rooms on three NATS servers if shared is set.
 func (b *bench) openOffice(shared bool) (*office, error) {
 	if b.offices[shared] != nil {
 		return b.offices[shared], nil
@@ -127,10 +127,10 @@ func (o *office) stop() {
 	_ = o.cmd.Wait()
 }
 
-// dial connects a client of a post office.
+// dial connects a client to a post office.
 type dial func(o *office, name mail.Name, token string) (drive.Client, error)
 
-// door returns a worker whose clients are connected by dial to a room of their own, in which they are registered.
+// door returns a worker whose clients dial connects to a room of their own, where they are registered.
 func (b *bench) door(shared bool, room mail.RoomName, dial dial) (worker, error) {
 	o, err := b.openOffice(shared)
 	if err != nil {
@@ -170,7 +170,7 @@ func (b *bench) door(shared bool, room mail.RoomName, dial dial) (worker, error)
 
 func startHTTP(b *bench, _ string) (worker, error) { return b.door(false, "http", dialHTTP) }
 
-// startSharedHTTP is a post office as users run it whose rooms are on three servers.
+// startSharedHTTP is a post office as users run it, with rooms on three servers.
 func startSharedHTTP(b *bench, _ string) (worker, error) { return b.door(true, "http", dialHTTP) }
 
 func dialHTTP(o *office, name mail.Name, _ string) (drive.Client, error) {
@@ -212,7 +212,7 @@ func (c *httpClient) Receive() error {
 		c.last = st.Seq
 	}
 	var it mail.Item
-	for it.Seq == 0 { // null: the time was over
+	for it.Seq == 0 { // null: timed out
 		text, err := c.request(http.MethodGet, roomPath+"/wait?"+url.Values{"after": {fmt.Sprint(c.last)}}.Encode(),
 			nil)
 		if err != nil {
@@ -236,8 +236,8 @@ func (c *httpClient) Look() (int, error) {
 	return len(page.Messages), err
 }
 
-// connection makes one HTTP request after the other on one connection. It is cheaper than http.Client: the load is
-// made on the cores that are measured.
+// connection makes one HTTP request after another on one connection. It is cheaper than http.Client, because it runs
+// on the cores under measurement.
 type connection struct {
 	conn   net.Conn
 	in     *bufio.Reader
@@ -256,7 +256,7 @@ func newConnection(conn net.Conn, header http.Header) *connection {
 
 func (c *connection) Close() error { return c.conn.Close() }
 
-// request returns the body of the answer, once it has come whole.
+// request returns the whole body of the answer.
 func (c *connection) request(method, path string, body []byte, more ...string) ([]byte, error) {
 	c.out.Reset()
 	fmt.Fprintf(&c.out, "%s %s HTTP/1.1\r\nContent-Length: %d\r\n", method, path, len(body))

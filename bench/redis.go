@@ -47,7 +47,7 @@ func startRedis(_ *bench, dir string) (worker, error) {
 	}
 }
 
-// freePort returns a port of the loopback that nobody listens on.
+// freePort returns a free port of the loopback.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,7 @@ func freePort() (string, error) {
 // redisClient speaks RESP2, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 type redisClient struct {
 	name string
-	last string // what Receive has returned
+	last string // last message returned by Receive
 	conn net.Conn
 	in   *bufio.Reader
 }

@@ -12,7 +12,7 @@ import (
 	"pennypost/bench/drive"
 )
 
-// rival is a system of bench/rivals, in a process that gives jobs to itself.
+// rival is a system of bench/rivals, in a process that runs the jobs itself.
 type rival struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -40,7 +40,7 @@ func startRival(name string) func(*bench, string) (worker, error) {
 	}
 }
 
-// build builds a package of the project in a directory of it, once, and returns the program.
+// build builds a package in a directory of the project, once, and returns the program.
 func (b *bench) build(in, pkg string) (string, error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// system is one of those compared.
+// system is one of the systems compared.
 type system struct {
 	name  string
-	most  int // senders at once; 0: any number
+	most  int // most senders at the same time; 0: any number
 	start func(b *bench, dir string) (worker, error)
 }
 
-// worker is a system that has been started in a directory of its own.
+// worker is a system started in a directory of its own.
 type worker interface {
 	do(drive.Job) (drive.Result, error)
 	stop()
@@ -52,16 +52,16 @@ var systems = []system{
 	{name: "Pennypost: a process each", most: 16, start: startCLI},
 }
 
-// bench is the systems that could be started.
+// bench holds the started systems.
 type bench struct {
 	dir     string
 	running []*row
 	absent  []string
-	offices map[bool]*office  // that those of Pennypost's doors share, without NATS servers and with
-	nats    *natstest.Cluster // that those on three servers share
+	offices map[bool]*office  // shared by the rows of Pennypost's doors, without NATS servers and with
+	nats    *natstest.Cluster // shared by the rows on three servers
 }
 
-// row is a system and what it did.
+// row is a system and its results.
 type row struct {
 	system
 	worker
@@ -95,7 +95,7 @@ func (b *bench) stop() {
 	}
 }
 
-// do has the system do a job for a time, unless it failed at that before.
+// do runs a job on the system for a time, unless it failed at that job before.
 func (r *row) do(j drive.Job, lasting time.Duration) {
 	if r.failed[j] != nil || r.most > 0 && j.Senders > r.most {
 		return
@@ -113,7 +113,7 @@ func (r *row) do(j drive.Job, lasting time.Duration) {
 	r.results[j] = append(r.results[j], result)
 }
 
-// median returns that of a figure of all rounds; ok is false if there was none.
+// median returns the median of a figure over all rounds; ok is false without results.
 func (r *row) median(j drive.Job, figure func(drive.Result) float64) (m float64, ok bool) {
 	var all []float64
 	for _, result := range r.results[j] {
@@ -165,7 +165,7 @@ func (b *bench) printSends() {
 	}
 }
 
-// cell is the median of a figure with so many digits behind the point.
+// cell is the median of a figure with a number of digits after the point.
 func (r *row) cell(j drive.Job, figure func(drive.Result) float64, digits int) string {
 	if m, ok := r.median(j, figure); ok {
 		return strconv.FormatFloat(m, 'f', digits, 64)

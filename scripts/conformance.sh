@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the official MCP conformance suite, every server scenario that is not an extension,
-# in both protocol eras.
+# Runs the official MCP conformance suite: every server scenario except extensions, in both
+# protocol eras.
 #
 #   scripts/conformance.sh        against the tests of mcpserver, which serve the fixtures that it needs
 #   scripts/conformance.sh URL    against a server that is running
 #
-# Ends with 0 if nothing failed but what testdata/conformance-baseline.yml expects. Needs
+# Exits with 0 if only the failures of testdata/conformance-baseline.yml occurred. Needs
 # Node 20 and npm, and the network the first time.
 set -euo pipefail
 
@@ -35,8 +35,8 @@ trap 'exit 130' INT TERM
 
 command -v node >/dev/null || die "node is not installed"
 
-# The suite is installed beside its place and moved there whole, so that a broken download
-# is not taken for it the next time.
+# Install the suite in a temporary directory and move it into place whole, so that the next
+# run does not use a broken download.
 if [ ! -f "$suite" ]; then
 	mkdir -p "$(dirname "$cache")"
 	new=$(mktemp -d "$cache.XXXXXX")
@@ -46,8 +46,8 @@ if [ ! -f "$suite" ]; then
 	mv "$new" "$cache"
 fi
 
-# The suite imports fs.globSync, which Node 22 brought, for a command that is not used here.
-# An older Node is given one in its place.
+# The suite imports fs.globSync, new in Node 22, for a command that is not used here. An older
+# Node gets a substitute.
 cat >"$tmp/glob.mjs" <<'JS'
 import * as fs from 'node:fs';
 import { register } from 'node:module';
@@ -87,8 +87,8 @@ if [ -z "$url" ]; then
 	fi
 fi
 
-# tally prints what the checks of one run came to, and the ones that were not passed. It
-# fails if there were none.
+# tally prints the results of one run's checks, and those not passed. It fails if there were
+# none.
 tally() {
 	node - "$1" "$2" <<'JS'
 const fs = require('fs'), path = require('path');

@@ -1,4 +1,4 @@
-// Package drive puts work on a system that takes messages, and takes the time.
+// Package drive puts work on a messaging system and measures the time.
 package drive
 
 import (
@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// Client is one user of a system, over a connection of its own. What a system cannot do returns
-// errors.ErrUnsupported.
+// Client is one user of a system, over a connection of its own. Unsupported methods return errors.ErrUnsupported.
 type Client interface {
-	// Send returns when the message is durable: behind an fdatasync, or what the system does for it.
+	// Send returns when the message is durable: after an fdatasync, or the system's equivalent.
 	Send(to, body string) error
 	// Receive waits for a message to the client that it has not returned yet.
 	Receive() error
-	// Look fetches all that waits for the client and leaves it there. It returns how many that are.
+	// Look fetches all messages waiting for the client, leaves them there, and returns their number.
 	Look() (int, error)
 	Close() error
 }
 
-// Open connects a client under a name, which is its mailbox too.
+// Open connects a client under a name, which is also its mailbox.
 type Open func(name string) (Client, error)
 
 // Work is a kind of work.
@@ -31,33 +30,33 @@ type Work string
 
 // The kinds of work.
 const (
-	Send     Work = "send"     // Senders send, each the next when it has the answer to the last
-	Handover Work = "handover" // from the beginning of a send until somebody who waits for it has it
+	Send     Work = "send"     // each of Senders sends its next message after the answer to the last
+	Handover Work = "handover" // from the beginning of a send until a waiting reader has it
 	Look     Work = "look"     // fetch Waiting messages
 )
 
-// Waiting is how many messages Look finds.
+// Waiting is the number of messages that Look finds.
 const Waiting = 20
 
-// Body is what is sent. With what a system adds it makes a line of about 600 bytes.
+// Body is the text sent. With a system's other fields it makes a line of about 600 bytes.
 var Body = strings.Repeat("The parser is done and tested. ", 13)
 
-// Job is work for a time.
+// Job is work for a limited time.
 type Job struct {
 	Work    Work
-	Senders int // of Send
+	Senders int // for Send
 	Lasting time.Duration
 }
 
-// Result is what a system did.
+// Result is a system's result for a job.
 type Result struct {
-	Times int           // how often
-	Took  time.Duration // all of it together
-	P50   time.Duration // once
+	Times int           // number of operations
+	Took  time.Duration // all of them together
+	P50   time.Duration // one operation
 	P99   time.Duration
 }
 
-// Rate returns how often in a second.
+// Rate returns the operations per second.
 func (r Result) Rate() float64 { return float64(r.Times) / r.Took.Seconds() }
 
 // Do does the job on a system.
@@ -103,7 +102,7 @@ func (j Job) send(open Open) (Result, error) {
 	return result(slices.Concat(took...), time.Since(began)), errors.Join(failed...)
 }
 
-// settle is how long the one who waits is left to wait before something comes.
+// settle is how long the reader waits before a message comes.
 const settle = 2 * time.Millisecond
 
 func (j Job) handover(open Open) (Result, error) {
@@ -189,7 +188,7 @@ func result(took []time.Duration, all time.Duration) Result {
 	return Result{Times: n, Took: all, P50: took[n/2], P99: took[n*99/100]}
 }
 
-// Answer is a Result as another process gives it.
+// Answer is a Result from another process.
 type Answer struct {
 	Result      Result
 	Error       string

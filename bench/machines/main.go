@@ -1,6 +1,6 @@
-// Machines measures what takes long when rooms are on NATS servers: how long a post office takes to open a room of
-// many messages, from its copy and from the servers alone, and for how long no mail is taken when the server fails
-// that leads the room's stream. What sends take beside others is in bench. It starts three servers on this machine.
+// Machines measures slow operations with rooms on NATS servers: how long a post office takes to open a room of many
+// messages, from its copy and from the servers alone, and for how long the room takes no mail when the server that
+// leads its stream fails. bench compares sends. It starts three servers on this machine.
 //
 //	go run ./bench/machines
 package main
@@ -83,14 +83,14 @@ type bench struct {
 	dir     string
 }
 
-// The room, and who writes to whom in it.
+// The room, and its sender and reader.
 const (
 	room   = "large"
 	sender = mail.Name("sender")
 	reader = mail.Name("reader")
 )
 
-// open opens the room with its copy in a directory, and returns what closes it.
+// open opens the room with its copy in a directory, and returns the function that closes it.
 func (b *bench) open(copy string) (*mailroom.Room, func() error, error) {
 	j, err := b.cluster.Open(context.Background(), room, filepath.Join(b.dir, copy), jsonl.Options{})
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *bench) open(copy string) (*mailroom.Room, func() error, error) {
 	return r, r.Close, nil
 }
 
-// fill has 64 senders fill the room.
+// fill fills the room from 64 senders.
 func (b *bench) fill(messages int) error {
 	r, end, err := b.open("first")
 	if err != nil {
@@ -158,8 +158,8 @@ func (b *bench) opening() error {
 	return nil
 }
 
-// failing ends the server that leads the room's stream, and sends until that works again. A send that may have been
-// stored is not told from one that was not: the next one answers as soon as there is a leader.
+// failing ends the server that leads the room's stream, and sends until that works again. It does not distinguish a
+// send that may have been stored from one that was not: the next one is answered as soon as there is a leader.
 func (b *bench) failing(how string, do func(*natstest.Server)) error {
 	r, end, err := b.open("first")
 	if err != nil {

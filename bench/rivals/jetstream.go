@@ -18,7 +18,7 @@ import (
 	"pennypost/bench/drive"
 )
 
-// serveNATS is a NATS server that syncs each message, on a port that it prints, until its input ends.
+// serveNATS runs a NATS server that syncs each message, on a port that it prints, until its input ends.
 func serveNATS(dir string) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true,
 		StoreDir: dir, SyncAlways: true, NoSigs: true, NoLog: true})
@@ -80,7 +80,7 @@ type natsClient struct {
 	name     string
 	conn     *nats.Conn
 	js       jetstream.JetStream
-	messages jetstream.MessagesContext // once Receive was called
+	messages jetstream.MessagesContext // set by the first Receive
 }
 
 func connect(url, name string) (*natsClient, error) {
@@ -97,7 +97,7 @@ func (c *natsClient) Send(to, body string) error {
 	return err
 }
 
-// Receive takes what comes from its first call on.
+// Receive returns messages that arrive after its first call.
 func (c *natsClient) Receive() error {
 	if c.messages == nil {
 		consumer, err := c.js.CreateConsumer(context.Background(), "MAIL", jetstream.ConsumerConfig{
@@ -117,7 +117,7 @@ func (c *natsClient) Receive() error {
 	return m.Ack()
 }
 
-// Look makes a consumer and takes it away again: one that stays would not be given the same messages twice.
+// Look creates a consumer and deletes it again: a permanent one would not get the same messages twice.
 func (c *natsClient) Look() (n int, err error) {
 	ctx := context.Background()
 	waiting, err := c.js.CreateConsumer(ctx, "MAIL", jetstream.ConsumerConfig{FilterSubject: "mail." + c.name,

@@ -1,4 +1,4 @@
-// Rivals has the systems that come as a Go library, so that the module of Pennypost need not require them. The program
+// Rivals has the systems that come as Go libraries, so that Pennypost's module need not require them. The program
 // bench builds and runs it:
 //
 //	rivals NAME DIR
@@ -16,7 +16,7 @@ import (
 	"pennypost/bench/drive"
 )
 
-// systems start by name, in a directory.
+// systems are the start functions, by name; each gets a directory.
 var systems = map[string]func(dir string) (open drive.Open, stop func(), err error){
 	"sqlite":    startSQLite,
 	"jetstream": startJetStream,

@@ -11,8 +11,8 @@ import (
 	"pennypost/bench/drive"
 )
 
-// startSQLite opens a database that syncs at each commit. Its users share one connection that writes, as SQLite has
-// one writer at a time, and those who look have others.
+// startSQLite opens a database that syncs at each commit. Its users share one connection for writing, as SQLite has
+// one writer at a time; those who look have others.
 func startSQLite(dir string) (drive.Open, func(), error) {
 	path := "file:" + filepath.Join(dir, "mail.db") + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	writer, err := sql.Open("sqlite", path)
@@ -52,7 +52,7 @@ func (c *sqliteClient) Send(to, body string) error {
 	return err
 }
 
-// Receive cannot be done but by asking again and again.
+// Receive is unsupported: it would need polling.
 func (c *sqliteClient) Receive() error { return errors.ErrUnsupported }
 
 func (c *sqliteClient) Look() (n int, err error) {

@@ -5,24 +5,24 @@ import (
 	"math/rand/v2"
 )
 
-// Layout is a way to put the rooms on servers.
+// Layout is a way to distribute the rooms over servers.
 type Layout struct {
 	Name     string
 	Clusters float64
-	Servers  float64 // of a cluster
+	Servers  float64 // per cluster
 	Shards   float64 // streams of a cluster that its rooms share; 0: a stream for each room
-	Live     float64 // of the rooms lie on the servers, the others in files
-	Closed   bool    // post offices follow only the rooms that are in use
-	Sites    float64 // leaf nodes, each of which takes an event once for all its post offices; 0: none
+	Live     float64 // share of the rooms on the servers; the others are in files
+	Closed   bool    // post offices follow only rooms in use
+	Sites    float64 // leaf nodes, each of which fetches an event once for all its post offices; 0: none
 	Sync     float64 // µs, of its disks; 0: as measured
-	Days     float64 // that streams keep
+	Days     float64 // retention of streams
 }
 
-// Load is what a server of a layout has to bear in the busiest hour.
+// Load is the load on a server of a layout in the busiest hour.
 type Load struct {
-	Servers          float64 // all
+	Servers          float64 // total
 	Groups           float64 // raft groups on a server
-	Idle             float64 // cores in use while nothing happens
+	Idle             float64 // cores in use when idle
 	CPU, Sync        float64 // share in use
 	Memory           float64 // GB
 	Network          float64 // MB/s
@@ -30,23 +30,23 @@ type Load struct {
 	Restart, Created float64 // s
 	DiskDay          float64 // GB
 	P50, P99         float64 // ms
-	First            string  // what is nearest to its limit, or beyond
+	First            string  // the resource nearest to its limit, or beyond it
 	How              float64 // how near: 1 is the limit
 }
 
-// perHour is how many events an agent makes.
+// perHour is the number of events per agent.
 func (m *Model) perHour() float64 { return m.Messages + m.Marks + m.Presence }
 
-// size is the average event's.
+// size is the average size of an event.
 func (m *Model) size() float64 {
 	return (m.Messages*m.MessageSize + m.Marks*m.MarkSize + m.Presence*m.PresenceSz) / m.perHour()
 }
 
-// daily and peak are all events of a day, and a second in its busiest hour.
+// daily is the number of events in a day, peak that in a second of its busiest hour.
 func (m *Model) daily() float64 { return m.Agents * m.perHour() * m.Hours }
 func (m *Model) peak() float64  { return m.daily() * m.Busiest / 3600 }
 
-// load works out what a server bears; busier multiplies the day's traffic.
+// load computes the load on a server; busier multiplies the day's traffic.
 func (m *Model) load(l Layout, busier float64, seed uint64) Load {
 	if l.Sync > 0 {
 		faster := *m
@@ -67,7 +67,7 @@ func (m *Model) load(l Layout, busier float64, seed uint64) Load {
 	readers := m.OfficesPerRoom
 	if l.Sites > 0 {
 		readers = min(readers, l.Sites)
-		readers = 1 + (readers-1)/2 // half of the rooms' machines are at one site
+		readers = 1 + (readers-1)/2 // half of a room's machines are at one site
 	}
 	consumers := open * readers / l.Servers
 	deliveries := rate * readers / l.Servers
@@ -89,7 +89,7 @@ func (m *Model) load(l Layout, busier float64, seed uint64) Load {
 	return r
 }
 
-// busiest simulates some seconds of the busiest hour on one cluster: clusters know nothing of each other.
+// busiest simulates some seconds of the busiest hour on one cluster: clusters are independent.
 func (m *Model) busiest(l Layout, rate, deliveries float64, seed uint64, r *Load) {
 	idle := r.Idle + deliveries*m.Deliver/1e6
 	if idle >= m.Cores*0.95 {
@@ -111,7 +111,7 @@ func (m *Model) busiest(l Layout, rate, deliveries float64, seed uint64, r *Load
 	}
 	lasting := 1e6 * min(10, 60_000/rate)
 	behind := min(m.Behind*1e6, lasting/10)
-	warm := 5 * behind // then as much comes as goes
+	warm := 5 * behind // by then arrivals and departures balance
 	m.arrivals(w, rate, warm+lasting, behind)
 	w.run(warm)
 	w.took = nil
@@ -124,7 +124,7 @@ func (m *Model) busiest(l Layout, rate, deliveries float64, seed uint64, r *Load
 		waiting += len(g.waiting)
 	}
 	r.P50, r.P99 = w.percentile(0.5), w.percentile(0.99)
-	if float64(waiting) > rate { // more than a second's events: it falls ever further behind
+	if float64(waiting) > rate { // more than a second's events: the backlog keeps growing
 		r.P50, r.P99 = math.Inf(1), math.Inf(1)
 	}
 	for _, h := range hosts {
@@ -133,10 +133,10 @@ func (m *Model) busiest(l Layout, rate, deliveries float64, seed uint64, r *Load
 	}
 }
 
-// arrivals makes the rooms' events come: messages by chance, and some time behind each, its marks and what its readers
-// say of themselves. How busy rooms are differs; a stream's share is that of its rooms.
+// arrivals generates the rooms' events: messages at random, and, some time after each, its marks and its readers'
+// presence changes. Rooms differ in traffic; a stream's share is the sum of its rooms.
 func (m *Model) arrivals(w *world, rate, lasting, behind float64) {
-	rooms := max(len(w.groups), 4096) // of which some may stand for several
+	rooms := max(len(w.groups), 4096) // some may represent several
 	shares := make([]float64, rooms)
 	sum := 0.0
 	for i := range shares {
@@ -161,7 +161,7 @@ func (m *Model) arrivals(w *world, rate, lasting, behind float64) {
 	w.at(0, next)
 }
 
-// find returns the first whose sum is at least v.
+// find returns the first index whose sum is at least v.
 func find(sums []float64, v float64) int {
 	low, high := 0, len(sums)-1
 	for low < high {
@@ -174,7 +174,7 @@ func find(sums []float64, v float64) int {
 	return low
 }
 
-// judge finds what is nearest to its limit.
+// judge finds the resource nearest to its limit.
 func (m *Model) judge(l Layout, r *Load) {
 	for _, c := range []struct {
 		what     string

@@ -1,6 +1,6 @@
 // Scale simulates Pennypost on NATS clusters at the size of 1,000 post offices, 100,000 rooms and 1,000,000 agents:
-// what servers bear in the busiest hour, which limit is reached first, and how the layout moves it. What it reckons
-// with stands in one table (model.go), each number with its source.
+// the load on servers in the busiest hour, the limit that is reached first, and how the layout moves it. Its
+// parameters are in one table (model.go), each number with its source.
 //
 //	go run ./bench/scale
 package main
@@ -20,10 +20,10 @@ func main() {
 	fmt.Println(m.layouts(*seed))
 }
 
-// cases are what was measured on one machine of two cores, by streams with -rooms as many as there are streams.
+// cases are the measurements on one machine with two cores, by number of streams, with -rooms equal to that.
 var cases = []struct {
 	senders, streams int
-	perSecond, p50   float64 // a second, ms
+	perSecond, p50   float64 // sends per second, ms
 }{
 	{1, 1, 735, 1.2},
 	{64, 1, 8000, 6.7},
@@ -64,7 +64,7 @@ var plans = []Layout{
 		Days: 30},
 }
 
-// layouts returns the table of the page: what a server bears on the measured day, and how much more it could.
+// layouts returns the table of the page: the load on a server for the measured day, and the traffic it could bear.
 func (m *Model) layouts(seed uint64) string {
 	var b strings.Builder
 	b.WriteString("| layout | groups | at rest | cores | syncs | GB | restart | a day | p50 / p99 | bears |\n" +
@@ -78,7 +78,8 @@ func (m *Model) layouts(seed uint64) string {
 	return b.String()
 }
 
-// bears returns how many times the day's traffic keeps a layout within all limits, and what breaks beyond.
+// bears returns the largest multiple of the day's traffic that keeps a layout within all limits, and the limit that
+// it breaks beyond that.
 func (m *Model) bears(l Layout, seed uint64) string {
 	low, high := 0.0, 0.25
 	var beyond Load
@@ -102,7 +103,7 @@ func (m *Model) bears(l Layout, seed uint64) string {
 	return fmt.Sprintf("×%.1f, then %s", low, beyond.First)
 }
 
-// took writes a time that may never end.
+// took formats a time, which may be infinite.
 func took(ms float64) string {
 	if ms > 1e6 {
 		return "∞"

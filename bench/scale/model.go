@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Model is what the simulation reckons with. Every number stands in table, with where it comes from.
+// Model is the parameters of the simulation. Every number is in table, with its source.
 type Model struct {
-	// What is asked for.
+	// The goal.
 	Agents, Rooms, Offices float64
 	// The day's traffic.
-	Messages, Marks, Presence         float64 // an agent and hour
+	Messages, Marks, Presence         float64 // per agent and hour
 	Hours, Busiest, Behind            float64
 	MessageSize, MarkSize, PresenceSz float64
 	Spread, OfficesPerRoom            float64
@@ -25,9 +25,9 @@ type Model struct {
 	Restart, RestartGroup, Create  float64
 	Overhead, Frame, Network, Disk float64
 	Election                       float64
-	// What must hold.
+	// Limits.
 	WantP99, WantCPU, WantMemory, WantRestart, WantNetwork, WantSync, WantFDs float64
-	// Of the machine on which the small cases were measured, and the program that put work on it.
+	// The machine on which the small cases were measured, and its load generator.
 	HostCores, Client float64
 }
 
@@ -129,7 +129,7 @@ func (m *Model) parameters() string {
 	return b.String()
 }
 
-// number writes large ones with commas.
+// number formats a number, large ones with commas.
 func number(v float64) string {
 	s := strings.TrimSuffix(fmt.Sprintf("%.3g", v), ".0")
 	if v < 1000 {

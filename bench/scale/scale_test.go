@@ -6,12 +6,11 @@ import (
 	"testing"
 )
 
-// factor is by how much the simulation may differ from what was measured, either way: the measurements were made
-// beside other work.
+// factor is how far the simulation may differ from the measurements, either way: the machine did other work too.
 const factor = 2
 
-// TestMeasuredCases holds that the simulation gives what was measured on one machine, with the numbers that it goes on
-// to use for a thousand.
+// TestMeasuredCases: the simulation matches the measurements on one machine, with the same numbers that it uses for a
+// thousand.
 func TestMeasuredCases(t *testing.T) {
 	m := newModel()
 	for _, c := range cases {
@@ -26,7 +25,7 @@ func TestMeasuredCases(t *testing.T) {
 	}
 }
 
-// TestMeasuredAtRest holds the same of what streams take at rest, and of a restart.
+// TestMeasuredAtRest: the same holds for the idle load of streams, and for a restart.
 func TestMeasuredAtRest(t *testing.T) {
 	m := newModel()
 	m.Rooms, m.Agents, m.Offices = 1000, 10, 1
@@ -44,8 +43,8 @@ func TestMeasuredAtRest(t *testing.T) {
 	}
 }
 
-// TestSeed holds that a seed always gives the same, and that queues are seen: what comes faster than a cluster can do
-// waits.
+// TestSeed: a seed always gives the same result, and queues are simulated: events that arrive faster than a cluster
+// can process wait.
 func TestSeed(t *testing.T) {
 	m := newModel()
 	l := Layout{Clusters: 16, Servers: 3, Shards: 16, Live: 1, Closed: true, Days: 30}
@@ -61,7 +60,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestPage holds that the page has the table of the program.
+// TestPage: the page has the program's table.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/scale.md")
 	if err != nil {

@@ -16,13 +16,13 @@ type world struct {
 	made   int
 	chance *rand.Rand
 	groups []*group
-	took   []float64 // from the beginning of each send until its acknowledgement
+	took   []float64 // from the beginning of each send to its acknowledgement
 }
 
-// host is a machine. Its processors and its disk take what comes in order.
+// host is a machine. Its processors and its disk handle work in order of arrival.
 type host struct {
 	cores, disks []float64 // when each is free
-	slower       float64   // how much longer everything takes because of what runs at rest
+	slower       float64   // slowdown by the idle load
 	cpu, sync    float64   // time in use
 }
 
@@ -30,7 +30,7 @@ func newHost(cores, disks, idle float64) *host {
 	return &host{cores: make([]float64, int(cores)), disks: make([]float64, int(disks)), slower: 1 / (1 - idle/cores)}
 }
 
-// take occupies whichever of them is free first, and returns when it will be done.
+// take occupies the unit that is free first, and returns when the work will be done.
 func take(from []float64, now, long float64) float64 {
 	first := 0
 	for i := range from {
@@ -60,16 +60,16 @@ type group struct {
 	busy      bool
 }
 
-// send is an event that is to be acknowledged.
+// send is an event awaiting its acknowledgement.
 type send struct {
 	began float64
 	done  func()
 }
 
-// occasion is something that will happen.
+// occasion is a future event of the simulation.
 type occasion struct {
 	at     float64
-	number int // in the order in which they were planned, so that a seed always gives the same
+	number int // in planning order, so that a seed always gives the same result
 	do     func()
 }
 
@@ -92,7 +92,7 @@ func (w *world) at(t float64, do func()) {
 	heap.Push(&w.agenda, occasion{t, w.made, do})
 }
 
-// run lets time go on until the end, or until nothing more happens.
+// run advances time to the end, or until nothing more happens.
 func (w *world) run(until float64) {
 	for len(w.agenda) > 0 && w.agenda[0].at <= until {
 		o := heap.Pop(&w.agenda).(occasion)
@@ -101,7 +101,7 @@ func (w *world) run(until float64) {
 	}
 }
 
-// publish gives an event to a stream's leader, which takes all that waits for it into its next batch.
+// publish gives an event to a stream's leader, which puts all waiting events into its next batch.
 func (w *world) publish(g *group, s send) {
 	g.waiting = append(g.waiting, s)
 	if !g.busy {
@@ -109,13 +109,13 @@ func (w *world) publish(g *group, s send) {
 	}
 }
 
-// most is how many events a batch may have: maxBatchEntries of the server.
+// most is the largest number of events in a batch: maxBatchEntries of the server.
 const most = 512
 
-// batch follows one through the servers: the leader encodes it and syncs its log; both followers do the same, and with
-// the first of them there is a majority, and the leader stores, acknowledges, and takes the next. The servers do not
-// wait so long, but take as much at once as if they did: with the next taken after the leader's own sync, measured
-// cases with several streams came out wrong by a factor of about two.
+// batch follows one batch through the servers: the leader encodes it and syncs its log; both followers do the same.
+// After the first of them there is a majority, and the leader stores, acknowledges, and takes the next batch. Real
+// servers do not wait that long, but their batches are as large as if they did: with the next batch taken after the
+// leader's own sync, the simulation missed measured cases with several streams by a factor of about two.
 func (w *world) batch(g *group) {
 	n := min(len(g.waiting), most)
 	if g.busy = n > 0; !g.busy {
@@ -154,7 +154,7 @@ func (w *world) follow(g *group, f *host, cost float64, acked *bool, sends []sen
 	})
 }
 
-// percentile of what sends took, in ms.
+// percentile is a percentile of the send times, in ms.
 func (w *world) percentile(p float64) float64 {
 	if len(w.took) == 0 {
 		return math.Inf(1)
@@ -163,7 +163,7 @@ func (w *world) percentile(p float64) float64 {
 	return w.took[int(p*float64(len(w.took)-1))] / 1e3
 }
 
-// closed simulates a small case as it was measured: all on one machine, senders that send when they were answered.
+// closed simulates a small case as it was measured: all on one machine, with senders that send after each answer.
 func (m *Model) closed(senders, streams int, seed uint64) (perSecond, p50 float64) {
 	w := &world{m: &Model{}, chance: rand.New(rand.NewPCG(seed, 1))}
 	*w.m = *m

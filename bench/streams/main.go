@@ -1,12 +1,12 @@
-// Streams measures how rooms should lie on a JetStream cluster: a stream for each room, or a subject for each room in
-// a few streams that share them. It starts three servers on this machine that sync each write, and prints what each
-// step took.
+// Streams measures how to distribute rooms on a JetStream cluster: a stream for each room, or a subject for each room
+// in a few shared streams. It starts three servers on this machine that sync each write, and prints the time of each
+// step.
 //
 //	go run ./bench/streams -layout room -rooms 1000
 //	go run ./bench/streams -layout shard -shards 16 -rooms 20000
 //
-// What takes longer than -patience, or the servers more memory than -memory, is broken off and named. It reads /proc,
-// so it needs Linux.
+// A step that takes longer than -patience, or makes the servers use more memory than -memory, is aborted and named.
+// It reads /proc, so it needs Linux.
 package main
 
 import (

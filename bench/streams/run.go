@@ -26,7 +26,7 @@ type run struct {
 	cluster *natstest.Cluster
 	conn    *nats.Conn
 	js      jetstream.JetStream
-	sent    atomic.Int64 // makes message ids
+	sent    atomic.Int64 // for message ids
 }
 
 type step struct {
@@ -50,7 +50,7 @@ func (r *run) steps() []step {
 	}
 }
 
-// step does one and breaks it off when it takes too long or too much.
+// step does one step and aborts it when it takes too much time or memory.
 func (r *run) step(ctx context.Context, s step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, fmt.Errorf("broken off after %v", r.patience))
 	defer cancel()
@@ -66,7 +66,7 @@ func (r *run) step(ctx context.Context, s step) error {
 	return err
 }
 
-// guard stops a step when the servers have taken too much memory.
+// guard stops a step when the servers use too much memory.
 func (r *run) guard(ctx context.Context, stop context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		if u, err := r.used(); err == nil && u.Memory > r.memory {
@@ -88,7 +88,7 @@ func (r *run) connect() (err error) {
 	return err
 }
 
-// streamOf and subjectOf say where a room lies.
+// streamOf and subjectOf locate a room.
 func (r *run) streamOf(room int) string {
 	if r.shards == 0 {
 		return fmt.Sprint("pp_r", room)
@@ -105,13 +105,13 @@ func (r *run) subjectOf(room int) string {
 
 func (r *run) shardSubject(shard int) string { return fmt.Sprintf("pp.s%d.*", shard) }
 
-// config is that of a stream with the journal's settings.
+// config is a stream configuration with the journal's settings.
 func config(name, subject string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Replicas: 3, Storage: jetstream.FileStorage,
 		Discard: jetstream.DiscardNew, Duplicates: 5 * time.Minute, AllowAtomicPublish: true}
 }
 
-// makers is how many streams are asked for at the same time.
+// makers is the number of streams created at the same time.
 const makers = 8
 
 // create makes the rooms: their streams, and a first event in each.
@@ -153,7 +153,7 @@ func (r *run) send(ctx context.Context, room int) error {
 	return err
 }
 
-// atRest watches the servers while nobody does anything.
+// atRest watches the idle servers.
 func (r *run) atRest(ctx context.Context) error {
 	before, err := r.used()
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *run) atRest(ctx context.Context) error {
 	return err
 }
 
-// publish has senders send, each the next when the last was acknowledged, to rooms in turn.
+// publish runs senders, each sending after the acknowledgement of its last, to rooms in turn.
 func (r *run) publish(ctx context.Context, senders, rooms int) error {
 	rooms = min(rooms, r.rooms)
 	took := make([][]time.Duration, senders)
@@ -201,12 +201,11 @@ func (r *run) publish(ctx context.Context, senders, rooms int) error {
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// inRoom is how many events the room has that is opened, and between as many events of others as beside an event of
-// it.
+// inRoom is the number of events in the room to open, and between the number of other rooms' events per event of it.
 const inRoom, between = 1000, 9
 
-// fetch makes a room whose events were written while others were, and reads all of it, as a post office does that
-// opens it, a hundred times.
+// fetch makes a room whose events were written among those of others, and reads all of it a hundred times, as a post
+// office that opens the room does.
 func (r *run) fetch(ctx context.Context) error {
 	room := r.rooms
 	if r.shards == 0 {
@@ -238,7 +237,7 @@ func (r *run) fetch(ctx context.Context) error {
 	return nil
 }
 
-// fetchOnce reads all of a room by an ordered consumer and returns how many events that were.
+// fetchOnce reads all of a room with an ordered consumer and returns the number of events.
 func (r *run) fetchOnce(ctx context.Context, room int) (n int, err error) {
 	c, err := r.js.OrderedConsumer(ctx, r.streamOf(room), jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{r.subjectOf(room)}})

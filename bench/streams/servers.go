@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// use is what the servers take together.
+// use is the resources of all servers together.
 type use struct {
 	drive.Use
 	files int
@@ -28,13 +28,13 @@ func (u use) String() string {
 	return fmt.Sprintf("%.0f MB resident, %d file descriptors", u.Memory, u.Files)
 }
 
-// used adds up what the servers that run take.
+// used adds up /proc's figures for the running servers.
 func (r *run) used() (u use, err error) {
 	u.Use, err = drive.UseOf(r.cluster.PIDs()...)
 	return u, err
 }
 
-// usage says what the servers take, their files included.
+// usage prints the servers' resources, including their files.
 func (r *run) usage() error {
 	u, err := r.used()
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *run) usage() error {
 	for _, s := range r.cluster.Servers {
 		err = errors.Join(err, filepath.WalkDir(s.Dir, func(_ string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil // it went meanwhile
+				return nil // removed meanwhile
 			}
 			if info, err := d.Info(); err == nil {
 				u.files++
@@ -56,8 +56,8 @@ func (r *run) usage() error {
 	return err
 }
 
-// follow has n consumers wait, as a post office has them of the rooms that are in use there: one of each room, or one
-// of each shard, which then brings the events of rooms that are not.
+// follow starts n consumers, as a post office has them for its rooms in use: one of each room, or one of each shard,
+// which then also brings the events of other rooms.
 func (r *run) follow(ctx context.Context, n int, subject func(int) string) error {
 	if n == 0 {
 		return nil
@@ -92,7 +92,7 @@ func (r *run) follow(ctx context.Context, n int, subject func(int) string) error
 	return err
 }
 
-// restart kills a server while somebody sends to all rooms in turn, and starts it again.
+// restart kills a server while events are sent to all rooms in turn, and starts it again.
 func (r *run) restart(ctx context.Context) error {
 	s := r.cluster.Servers[2]
 	s.Kill()
@@ -119,7 +119,7 @@ func (r *run) restart(ctx context.Context) error {
 	return r.usage()
 }
 
-// gap sends an event to each of 64 rooms, again and again where it is refused, and returns the longest that one took.
+// gap sends an event to each of 64 rooms, retrying refusals, and returns the longest time that one took.
 func (r *run) gap(ctx context.Context) (longest time.Duration, err error) {
 	var mu sync.Mutex
 	rooms := min(64, r.rooms)
@@ -143,7 +143,7 @@ func (r *run) gap(ctx context.Context) (longest time.Duration, err error) {
 	return longest, err
 }
 
-// healthy returns why a server does not think itself current in all its streams.
+// healthy returns an error if a server does not report itself current in all its streams.
 func healthy(ctx context.Context, s *natstest.Server) error {
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.Monitor+"/healthz", nil)
 	if err != nil {

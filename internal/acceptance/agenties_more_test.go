@@ -116,7 +116,7 @@ func agWakes(t *testing.T, o *office) {
 	for kind := range agWays {
 		text, refused := x1.call(t, "send_message", args{"type": kind, "to": "orchestrator", "body": kind,
 			"metadata": args{"verdict": "approved"}})
-		if refused { // the document's table has no such way
+		if refused { // the document's table does not allow it
 			continue
 		}
 		if wake := decode[agSent](t, text).Recipients[0].Wake; (wake == "exec") != wakes[kind] {
@@ -127,7 +127,8 @@ func agWakes(t *testing.T, o *office) {
 	eventually(t, "the orchestrator is woken without any act of the person", a.rung)
 }
 
-// agWakesOnNews: who has read its mail without marking it, and ended, is rung for what is new and not for what it saw.
+// agWakesOnNews: an agent that read its mail without marking it, and ended, is rung for new mail and not for the mail
+// it saw.
 func agWakesOnNews(t *testing.T, o *office) {
 	a := newAgency(t, o)
 	x1 := a.join(t, "ag_x1")
@@ -154,7 +155,7 @@ func agWakesOnNews(t *testing.T, o *office) {
 func agRetention(t *testing.T, _ *office) {
 	a := ownAgency(t)
 	a.stop(t)
-	// What survives is known by its id: aged goes for its age, read goes because it was read, old for its place.
+	// Survivors are known by id: aged goes because of its age, read because it was read, old because of its position.
 	var file strings.Builder
 	now := time.Now()
 	add := func(name string, n int, age time.Duration, read bool) {
@@ -227,7 +228,7 @@ func agReadTool(t *testing.T, o *office) {
 	}
 }
 
-// agReadWhole: an answer has as many letters as were asked for, and one letter alone is whole.
+// agReadWhole: an answer has as many letters as requested, and a single letter is whole.
 func agReadWhole(t *testing.T, o *office) {
 	a := newAgency(t, o)
 	x1, x2 := a.join(t, "ag_x1"), a.join(t, "ag_x2")

@@ -41,13 +41,13 @@ func agentiesItems() []item {
 	}, agentiesMore()...)
 }
 
-// agConfig has the orchestrator of every room woken by a command, which leaves its mark.
+// agConfig makes a command wake the orchestrator of every room; the command leaves a mark.
 const agConfig = `[room.wake.orchestrator]
 exec = ["sh", "-c", "echo $PENNYPOST_AGENT >>rung-$PENNYPOST_ROOM"]
 timeout = "20s"
 `
 
-// agency is a project of Agenties: a mailbox that is bridged, with an orchestrator.
+// agency is an Agenties project: a bridged mailbox with an orchestrator.
 type agency struct {
 	*office
 	orchestrator *client
@@ -70,7 +70,7 @@ type agMessage struct {
 	CreatedAt string         `json:"createdAt"`
 }
 
-// agSent is what send_message answers.
+// agSent is the answer of send_message.
 type agSent struct {
 	ID         string
 	Recipients []struct{ AgentID, State, Wake string }
@@ -81,7 +81,7 @@ func newAgency(t *testing.T, o *office) *agency {
 	return openAgency(t, o.project(t))
 }
 
-// ownAgency is one whose post office is its own, because it is killed.
+// ownAgency is an agency with a post office of its own, because the test kills it.
 func ownAgency(t *testing.T) *agency {
 	t.Helper()
 	return openAgency(t, newOffice(t))
@@ -118,7 +118,7 @@ func inbox(t *testing.T, c *client, how args) []agMessage {
 	return decode[struct{ Messages []agMessage }](t, c.must(t, "read_messages", how)).Messages
 }
 
-// bodies returns what messages say.
+// bodies returns the bodies of messages.
 func bodies(messages []agMessage) (all []string) {
 	for _, m := range messages {
 		all = append(all, m.Body)
@@ -132,7 +132,7 @@ func (a *agency) log(t *testing.T) []agMessage {
 	return lines[agMessage](t, a.read(t, agFile))
 }
 
-// bulk sends many messages as the person, whom no limit holds up.
+// bulk sends many messages as the person, who has no limit.
 func (o *office) bulk(t *testing.T, n int, to, body string) {
 	t.Helper()
 	for i := range n {
@@ -223,7 +223,7 @@ func agFields(t *testing.T, o *office) {
 	})
 }
 
-// agAgentID: a message for or from a spawned agent says which one it relates to.
+// agAgentID: a message to or from a spawned agent names that agent.
 func agAgentID(t *testing.T, o *office) {
 	a := newAgency(t, o)
 	x1 := a.join(t, "ag_x1")
@@ -281,7 +281,7 @@ func agVerbatim(t *testing.T, o *office) {
 	}
 }
 
-// agWays is the document's table: who may send a type to whom.
+// agWays is the document's table of who may send a type to whom.
 var agWays = map[string][]string{
 	"task-assigned": {"orchestrator agent:ag_x2", "orchestrator role:reviewer"},
 	"task-done":     {"agent orchestrator"},
@@ -382,9 +382,9 @@ func agStatus(t *testing.T, o *office) {
 	}
 }
 
-// rings is how often the orchestrator of the room was woken.
+// rings counts the wakes of the room's orchestrator.
 func (a *agency) rings() int {
-	text, _ := os.ReadFile(filepath.Join(a.home, "rung-"+a.room())) // which is not there before the first time
+	text, _ := os.ReadFile(filepath.Join(a.home, "rung-"+a.room())) // missing before the first wake
 	return strings.Count(string(text), "\n")
 }
 

@@ -20,7 +20,7 @@ import (
 
 var errNoChromium = errors.New("there is no chromium; ./test installs it")
 
-// endBrowser ends the browser, if a test has started it.
+// endBrowser ends the browser if a test has started it.
 var endBrowser = func() {}
 
 // browser starts the one browser of the tests.
@@ -36,7 +36,7 @@ var browser = sync.OnceValues(func() (context.Context, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.Flag("lang", "en-GB"))
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // chromium refuses to run as root otherwise
+		options = append(options, chromedp.NoSandbox) // otherwise chromium refuses to run as root
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -47,7 +47,7 @@ var browser = sync.OnceValues(func() (context.Context, error) {
 	return ctx, chromedp.Do(ctx)
 })
 
-// tab is a tab of the browser in which the person has logged in and sees the inbox of a room.
+// tab is a browser tab in which the person has logged in and sees the inbox of a room.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -65,12 +65,12 @@ func (o *office) tab(t *testing.T) *tab {
 	ctx, cancel := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	p := &tab{t, ctx}
-	if err := chromedp.Do(ctx); err != nil { // which opens the tab, for as long as ctx lives
+	if err := chromedp.Do(ctx); err != nil { // opens the tab, until ctx ends
 		t.Fatal(err)
 	}
 	p.do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate(strings.TrimSpace(o.must(t, "open", "--print"))))
 	p.until(`document.body.dataset.place === "inbox" && document.readyState === "complete"`)
-	// The items are of one room each, and other items have rooms in the same post office.
+	// Each item has a room of its own, and other items have rooms in the same post office.
 	p.until(`(document.cookie = "pp_scope=one; path=/; samesite=strict", true)`)
 	p.visit(o, "/")
 	return p
@@ -118,7 +118,7 @@ func (p *tab) misses(selector, text string) {
 
 func shows(selector, text string) string {
 	quote := func(s string) string {
-		b, _ := json.Marshal(s) // a string has JSON
+		b, _ := json.Marshal(s) // every string has a JSON form
 		return string(b)
 	}
 	return fmt.Sprintf(

@@ -17,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// eras are the revisions of the protocol, one with sessions and one without. Clients take turns.
+// eras are the revisions of the protocol, one with sessions and one without. Clients alternate between them.
 var eras = []string{"2025-11-25", "2026-07-28"}
 
 var clients atomic.Int64
@@ -41,7 +41,7 @@ func (o *office) overHTTP(t *testing.T, path, token string) *client {
 	return connect(t, &mcp.StreamableClientTransport{Endpoint: o.running.HTTP + path, HTTPClient: h, MaxRetries: -1})
 }
 
-// overStdio starts "pennypost mcp", as a client would whose configuration has these variables and arguments.
+// overStdio starts "pennypost mcp", as a client with these variables and arguments in its configuration would.
 func (o *office) overStdio(t *testing.T, env []string, arguments ...string) *client {
 	t.Helper()
 	cmd := exec.Command(o.typed, append([]string{"mcp"}, arguments...)...)
@@ -97,7 +97,7 @@ func (c *client) must(t *testing.T, tool string, arguments any) string {
 	return text
 }
 
-// refused calls a tool that has to refuse, and returns what it says.
+// refused calls a tool that has to refuse, and returns the refusal.
 func (c *client) refused(t *testing.T, tool string, arguments any) string {
 	t.Helper()
 	text, refused := c.call(t, tool, arguments)
@@ -120,7 +120,7 @@ func (c *client) tools(t *testing.T) map[string]*mcp.Tool {
 	return all
 }
 
-// properties returns the names of a tool's parameters, and those that are required.
+// properties returns the names of a tool's parameters, and the required ones.
 func properties(t *testing.T, tool *mcp.Tool) (names, required []string) {
 	t.Helper()
 	schema, ok := tool.InputSchema.(map[string]any)
@@ -217,7 +217,7 @@ func (o *office) page(t *testing.T) *page {
 	p := &page{client: http.Client{Jar: jar, Transport: transport}}
 	offer, err := p.client.Get(link.String())
 	answered(t, offer, err)
-	p.base = "http://" + offer.Request.URL.Host // to which the link led
+	p.base = "http://" + offer.Request.URL.Host // the address that the link led to
 	p.post(t, "/login", link.Query())
 	return p
 }
@@ -241,7 +241,7 @@ func (p *page) get(t *testing.T, path string) string {
 	return answered(t, r, err)
 }
 
-// post posts a form, as the page that holds it would, and follows to where it leads.
+// post posts a form, as its page would, and follows the redirect.
 func (p *page) post(t *testing.T, path string, form url.Values) string {
 	t.Helper()
 	r, err := p.client.PostForm(p.base+path, form)

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/clocktest"
 )
 
-// clocked builds the program with a clock that can be set, once, and returns it and what runs it in the person's
-// terminal. That compiles everything that is compiled after package time, which the build cache then has.
+// clocked builds the program with a settable clock, once, and returns the program and its runner in the person's
+// terminal. That compiles every package that depends on package time, which the build cache then has.
 var clocked = sync.OnceValues(func() (programs [2]string, err error) {
 	dir := filepath.Join(tools, "clock")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -66,5 +66,5 @@ func (c *clockOffice) advance(t *testing.T, by time.Duration) {
 	})
 }
 
-// now is the time that the post office has.
+// now is the post office's time.
 func (c *clockOffice) now() time.Time { return time.Now().Add(c.by) }

@@ -64,7 +64,7 @@ func hkNamespaces(t *testing.T, o *office) {
 	}
 }
 
-// hkOld are lines of March and April that have expired.
+// hkOld are expired lines of March and April.
 func hkOld(n int) (all []string) {
 	for i := range n {
 		at := time.Date(2026, time.March+time.Month(i%2), 16, 14, 30, 0, 0, time.UTC)

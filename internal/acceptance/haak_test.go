@@ -57,7 +57,7 @@ type hkMessage struct {
 	Subject   string   `json:"subject,omitempty"`
 }
 
-// hkProject is a project of HAAK.
+// hkProject is a HAAK project.
 type hkProject struct{ *office }
 
 func newHaak(t *testing.T, o *office, sessions ...string) hkProject {
@@ -93,7 +93,7 @@ func (h hkProject) log(t *testing.T) []hkMessage {
 	return lines[hkMessage](t, h.read(t, hkMailbox))
 }
 
-// poll reads what is unread for a session, which marks it.
+// poll reads a session's unread mail, which marks it.
 func (h hkProject) poll(t *testing.T, session string) (contents []string) {
 	t.Helper()
 	for _, m := range ask[[]hkMessage](t, h.office, "haak", "mailbox", "read", "--session-id", session,
@@ -103,7 +103,7 @@ func (h hkProject) poll(t *testing.T, session string) (contents []string) {
 	return contents
 }
 
-// polls checks what is unread for a session.
+// polls checks a session's unread mail.
 func (h hkProject) polls(t *testing.T, session string, want ...string) {
 	t.Helper()
 	if got := h.poll(t, session); !slices.Equal(got, want) {
@@ -232,7 +232,7 @@ func hkAppended(t *testing.T, o *office) {
 	check("archive of a small mailbox")
 }
 
-// hkRead is a line of the reads.
+// hkRead is a line of the file of reads.
 type hkRead struct {
 	MessageID       string `json:"message_id"`
 	ReaderSessionID string `json:"reader_session_id"`
@@ -304,8 +304,8 @@ func hkDirect(t *testing.T, _ *office) {
 	h.polls(t, "frozen", "to frozen")
 }
 
-// hkHexIsSession: mail to an id that no roster has yet is mail to a session, and expires as such; the first digits of
-// an id and the whole one are one session.
+// hkHexIsSession: mail to an id that is on no roster yet is mail to a session, and expires as such; the first digits
+// of an id and the whole id are one session.
 func hkHexIsSession(t *testing.T, _ *office) {
 	c := newClockOffice(t)
 	h := openHaak(t, c.office, "alice")
@@ -354,7 +354,7 @@ func hkRoleOutlives(t *testing.T, o *office) {
 	h.polls(t, "second", "waits")
 }
 
-// hkRoleAll: of two holders, the one that polls first takes all of the role's mail (H4, H5).
+// hkRoleAll: of two holders, the one that polls first gets all of the role's mail (H4, H5).
 func hkRoleAll(t *testing.T, o *office) {
 	h := newHaak(t, o, "alice")
 	h.register(t, "a", "--role", "librarian")

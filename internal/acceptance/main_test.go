@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/dialects/acceptance.md")
 
-// binary is the program under test: the front, with the whole program beside it; person runs it in the terminal that a
-// person sits at; tools is a directory for programs. TestMain sets them, once.
+// binary is the program under test: the front, with the whole program in the same directory; person runs it in the
+// person's terminal; tools is a directory for programs. TestMain sets them, once.
 var binary, person, tools string
 
 // seat is that terminal.
@@ -62,7 +62,7 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// build builds the front at path and the whole program beside it.
+// build builds the front at path and the whole program next to it.
 func build(path string) error {
 	var failed error
 	for out, pkg := range map[string]string{path: "../../cmd/pennypost", path + "d": "../.."} {

@@ -19,18 +19,17 @@ import (
 	"time"
 )
 
-// patience bounds everything that is expected to happen at once. It is long, because the machine may be busy with
-// other tests.
+// patience bounds every wait for an immediate effect. It is long, because the machine may be busy with other tests.
 const patience = 30 * time.Second
 
-// office is a post office under test and a place in which commands run: a directory, and a room.
+// office is a post office under test, with a directory and a room for commands.
 type office struct {
-	root string   // everything is below it
+	root string   // contains everything
 	home string   // PENNYPOST_HOME
 	dir  string   // working directory of commands, in no Git repository
-	env  []string // on top of environ
+	env  []string // in addition to environ
 
-	program, typed string // the binary, and what runs it in the person's terminal
+	program, typed string // the binary, and its runner in the person's terminal
 	running        *daemon
 }
 
@@ -43,7 +42,7 @@ type daemon struct {
 	done chan struct{} // closed when it has ended
 }
 
-// newOffice starts a post office. Nothing is left of it when the test has ended.
+// newOffice starts a post office. The end of the test removes all of it.
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	o := plannedOffice(t, binary, person)
@@ -51,7 +50,7 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// plannedOffice makes the directories of a post office that is not started yet.
+// plannedOffice makes the directories of a post office, not started yet.
 func plannedOffice(t *testing.T, program, typed string) *office {
 	t.Helper()
 	root, err := os.MkdirTemp("/tmp", "pa") // short, because a socket's path is
@@ -128,7 +127,7 @@ func (o *office) stop(t *testing.T) {
 	}
 }
 
-// environ is the whole environment of a process of this office. No variable of an agent client is left, because the
+// environ is the whole environment of a process of this office. It has no variable of an agent client, because the
 // test may itself run inside one.
 func (o *office) environ(more ...string) []string {
 	env := []string{
@@ -142,7 +141,7 @@ func (o *office) environ(more ...string) []string {
 	return append(append(env, o.env...), more...)
 }
 
-// project is a directory, and a room, of a test's own in the same post office.
+// project is a test's own directory and room in the same post office.
 func (o *office) project(t *testing.T) *office {
 	t.Helper()
 	_, name, _ := strings.Cut(strings.ToLower(t.Name()), "/items/")
@@ -166,16 +165,16 @@ func (o *office) room() string {
 	return "default"
 }
 
-// result is how a command ended.
+// result is the result of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// run has the person run a command.
+// run runs a command as the person.
 func (o *office) run(args ...string) result { return o.finish(o.typed, "", nil, args...) }
 
-// pipe has the person run a command with standard input and more variables.
+// pipe runs a command as the person, with standard input and more variables.
 func (o *office) pipe(stdin string, env []string, args ...string) result {
 	return o.finish(o.typed, stdin, env, args...)
 }
@@ -197,7 +196,7 @@ func (o *office) finish(program, stdin string, env []string, args ...string) res
 	return r
 }
 
-// must has the person run a command that has to succeed, and returns its output.
+// must runs a command as the person that has to succeed, and returns its output.
 func (o *office) must(t *testing.T, args ...string) string {
 	t.Helper()
 	r := o.run(args...)
@@ -222,10 +221,10 @@ func decode[T any](t *testing.T, text string) T {
 	return v
 }
 
-// path is that of a file of the project.
+// path is the path of a file in the project.
 func (o *office) path(name string) string { return filepath.Join(o.dir, filepath.FromSlash(name)) }
 
-// read returns a file of the project; "" if there is none.
+// read returns a file of the project, "" if there is none.
 func (o *office) read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(o.path(name))
@@ -235,7 +234,7 @@ func (o *office) read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// write makes a file of the project, with its directories.
+// write writes a file in the project, with its directories.
 func (o *office) write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(o.path(name)), 0o700); err != nil {
@@ -281,7 +280,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// buffer is a bytes.Buffer for a writer and readers that run at the same time.
+// buffer is a bytes.Buffer for concurrent use by a writer and readers.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

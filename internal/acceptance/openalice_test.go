@@ -65,7 +65,7 @@ type oaDoc struct {
 	Path string `json:"path"`
 }
 
-// oaDesk is a workspace, with OpenAlice's own directory bridged beside it.
+// oaDesk is a workspace, with OpenAlice's own directory bridged to it.
 type oaDesk struct {
 	*office
 	ws    string // the workspace's id
@@ -147,7 +147,7 @@ func comments(entries []oaEntry) (all []string) {
 	return all
 }
 
-// file asks for a document as it is now.
+// file requests the present version of a document.
 func (d *oaDesk) file(t *testing.T, path string) answer {
 	t.Helper()
 	return d.api(t, http.MethodGet, "/api/workspaces/"+d.ws+"/file?path="+url.QueryEscape(path))
@@ -266,7 +266,7 @@ func oaLive(t *testing.T, o *office) {
 	}
 }
 
-// inOrder checks that a page has some texts, one after the other.
+// inOrder checks that a page has some texts, in order.
 func inOrder(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	at := 0
@@ -330,7 +330,7 @@ func oaDims(t *testing.T, o *office) {
 	})
 }
 
-// deleted waits until nothing of an entry is left in the list, the answers and the file.
+// deleted waits until an entry is gone from the list, the answers and the file.
 func (d *oaDesk) deleted(t *testing.T, id, text string) {
 	t.Helper()
 	eventually(t, text+" is deleted for good", func() bool {
@@ -496,7 +496,7 @@ func oaAtomic(t *testing.T, _ *office) {
 	}
 	eventually(t, "every entry that was not deleted is there, and none that was", func() bool {
 		left := strings.Count(d.read(t, oaEntries), "\n")
-		return left == n-gone || left == n-gone-1 // of the last one, the answer was lost
+		return left == n-gone || left == n-gone-1 // the last one's answer was lost
 	})
 	d.api(t, http.MethodDelete, fmt.Sprintf("/api/inbox/e-%d", n-1))
 	files, err := os.ReadDir(d.path("alice/data/inbox"))
@@ -591,7 +591,7 @@ func oaSeed(t *testing.T, o *office) {
 	}
 }
 
-// oaSeedThere: without a room in the request, what is seeded goes where OpenAlice's file is.
+// oaSeedThere: without a room in the request, seeded entries go where OpenAlice's file is.
 func oaSeedThere(t *testing.T, _ *office) {
 	dev := plannedOffice(t, binary, person)
 	dev.serve(t, "--dev")
@@ -616,7 +616,7 @@ func oaPoll(t *testing.T, o *office) {
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the page shows it after %s", took)
 	}
-	for range 2 { // as the original's page asks
+	for range 2 { // as the original's page does
 		if entries, _ := d.history(t, ""); len(entries) != 2 {
 			t.Errorf("the history has %q", comments(entries))
 		}

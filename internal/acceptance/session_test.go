@@ -12,22 +12,22 @@ import (
 )
 
 // clientVariable makes the test binary an agent's client: a process of its own that runs hooks and commands. A
-// process that runs hooks is the agent's session from then on, and the test has to stay the person.
+// process that runs hooks is the agent's session from then on, and the test has to remain the person.
 const clientVariable = "ACCEPTANCE_CLIENT"
 
-// order is what a client is told to run.
+// order is a command for a client.
 type order struct {
 	Program, Dir, Stdin string
 	Args, Env           []string
 }
 
-// outcome is a result that goes through a pipe.
+// outcome is a result sent through a pipe.
 type outcome struct {
 	Stdout, Stderr string
 	Code           int
 }
 
-// clientMain obeys orders until there are no more.
+// clientMain executes orders until there are no more.
 func clientMain() {
 	orders, answers := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	for {
@@ -52,7 +52,7 @@ func clientMain() {
 	}
 }
 
-// session is an agent's client with one session of its own.
+// session is an agent's client with a session of its own.
 type session struct {
 	*office
 	id      string
@@ -103,13 +103,13 @@ func (s *session) shell(t *testing.T, program, stdin string, args ...string) res
 	return result{r.Stdout, r.Stderr, r.Code}
 }
 
-// does runs a command of Pennypost in the client's session.
+// does runs a Pennypost command in the client's session.
 func (s *session) does(t *testing.T, args ...string) result {
 	t.Helper()
 	return s.shell(t, s.program, "", args...)
 }
 
-// hook runs the hook of an event of Claude Code, which must not fail, and returns what it prints.
+// hook runs the hook of a Claude Code event, which must not fail, and returns its output.
 func (s *session) hook(t *testing.T, event string, more args) string {
 	t.Helper()
 	in := args{"session_id": s.id, "cwd": s.dir, "hook_event_name": event}

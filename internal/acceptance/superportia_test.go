@@ -101,7 +101,7 @@ func (f fleet) cloud(t *testing.T, identity string) *client {
 	return f.overHTTP(t, "/dialect/superportia/mcp", f.token(t, identity))
 }
 
-// spMailbox is what check_agent_mailbox answers.
+// spMailbox is the answer of check_agent_mailbox.
 type spMailbox struct {
 	Unread, Total int
 	Messages      []spMessage
@@ -162,7 +162,8 @@ func (s spSession) Call(tool string, arguments []byte) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// spTools holds every way to the tools to one contract. What differs is how the n-th session of a case connects.
+// spTools checks every way to the tools against one contract. The ways differ in how the n-th session of a case
+// connects.
 func spTools(t *testing.T, o *office) {
 	type way func(f fleet, t *testing.T, n int, identity string) *client
 	as := func(f fleet, t *testing.T, _ int, identity string) *client {
@@ -342,7 +343,7 @@ func spCheck(t *testing.T, o *office) {
 	}
 }
 
-// spCheckAll: long bodies hide no row, and an urgent message stands above newer ones.
+// spCheckAll: long bodies hide no row, and an urgent message is above newer ones.
 func spCheckAll(t *testing.T, o *office) {
 	f := newFleet(t, o)
 	a := f.cloud(t, macApp)
@@ -574,7 +575,7 @@ func spUseCases(t *testing.T, o *office) {
 	}
 }
 
-// spCaptain: the Captain is the person, on whose desk their mail stands.
+// spCaptain: the Captain is the person, and their mail is on the person's desk.
 func spCaptain(t *testing.T, o *office) {
 	f := newFleet(t, o)
 	f.cloud(t, macCLI).must(t, "send_agent_message", args{"to": "夏哥", "subject": "reactor", "body": "It leaks.",

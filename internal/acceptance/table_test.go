@@ -12,17 +12,17 @@ import (
 // item is a line of a checklist.
 type item struct {
 	id   string
-	says string // what the document says, in a few words
-	// differs is what Pennypost does otherwise, and why somebody who comes from the original can live with it.
+	says string // the document's requirement, in a few words
+	// differs is how Pennypost differs, and why someone who comes from the original can live with that.
 	differs string
-	// holds tries the item in the post office of its program and fails with a sentence; also is more of it.
+	// holds tries the item in its program's post office and fails with a sentence; also is a second part.
 	holds, also func(*testing.T, *office)
 }
 
 // system is an earlier system with its checklist.
 type system struct {
 	name, prefix, page string
-	count              int // how many items the checklist has
+	count              int // number of items in the checklist
 	items              func() []item
 }
 
@@ -36,7 +36,7 @@ func systems() []system {
 	}
 }
 
-// play tries the items of a checklist in one post office, which has this configuration.
+// play tries the items of a checklist in one post office, with this configuration.
 func play(t *testing.T, config string, items []item) {
 	o := plannedOffice(t, binary, person)
 	if err := os.MkdirAll(o.home, 0o700); err != nil {
@@ -72,7 +72,7 @@ const (
 	tableInstructions = "go test ./internal/acceptance -run TestTable -update"
 )
 
-// TestTable holds that the document's table is that of the items, and that no item of a checklist is missing.
+// TestTable: the document's table matches the items, and no item of a checklist is missing.
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	for _, s := range systems() {
@@ -119,7 +119,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// folded breaks a point of a list into lines that end before column 120.
+// folded breaks a list item into lines that end before column 120.
 func folded(text string) string {
 	var b strings.Builder
 	column := 0

@@ -91,7 +91,7 @@ func (tm ccTeam) inbox(t *testing.T, member string) []ccEntry {
 	return decode[[]ccEntry](t, tm.read(t, ccInbox(member)))
 }
 
-// frame is the protocol message that stands last in a member's inbox.
+// frame is the last protocol message in a member's inbox.
 func (tm ccTeam) frame(t *testing.T, member string) (ccEntry, map[string]any) {
 	t.Helper()
 	all := tm.inbox(t, member)
@@ -135,7 +135,7 @@ func ccArray(t *testing.T, o *office) {
 	tm := newTeam(t, o)
 	tm.verb(t, "send", "reader", "from the lead")
 	tm.verb(t, "send", "reader", "from a peer", "--agent", "writer")
-	tm.must(t, "send", "--to", "reader", "--body", "from the room") // which comes there by the bridge
+	tm.must(t, "send", "--to", "reader", "--body", "from the room") // it arrives there through the bridge
 	eventually(t, "it is in the inbox", func() bool { return len(tm.inbox(t, "reader")) == 3 })
 	var from []string
 	for _, e := range tm.inbox(t, "reader") {
@@ -236,7 +236,7 @@ func ccResponse(t *testing.T, o *office) {
 		t.Errorf("the response is from %s (-want +got):\n%s", e.From, diff)
 	}
 	tm.refuses(t, "shutdown", "approve", id)
-	time.Sleep(2 * time.Millisecond) // the id is of the time
+	time.Sleep(2 * time.Millisecond) // the id depends on the time
 	id = tm.shutdown(t, "reader")
 	tm.verb(t, "shutdown", "approve", id)
 	if _, f := tm.frame(t, "team-lead"); f["approved"] != true || f["requestId"] != id || f["content"] != nil {
@@ -285,7 +285,7 @@ func ccPlan(t *testing.T, o *office) {
 			e.From != "team-lead" || verb == "reject" && f["feedback"] != "smaller steps" {
 			t.Errorf("the answer is %v", f)
 		}
-		time.Sleep(2 * time.Millisecond) // the id is of the time
+		time.Sleep(2 * time.Millisecond) // the id depends on the time
 	}
 }
 
@@ -304,7 +304,7 @@ func ccDouble(t *testing.T, o *office) {
 	}
 }
 
-// put writes entries of a stranger into an inbox.
+// put writes a stranger's entries into an inbox.
 func (tm ccTeam) put(t *testing.T, member string, texts ...string) {
 	t.Helper()
 	var all []args
@@ -321,7 +321,7 @@ func (tm ccTeam) put(t *testing.T, member string, texts ...string) {
 
 func ccClassify(t *testing.T, o *office) {
 	tm := newTeam(t, o)
-	// A frame has a subject in the room, which says what it is; a plain message without a summary has none.
+	// In the room a frame has a subject that names its kind; a plain message without a summary has none.
 	subjects := map[string]string{
 		"{hello": "", `{"a":1}`: "", `{"type":"nope"}`: "nope", "[1]": "", "hello": "",
 		`{"type":"shutdown_response","requestId":"x","approved":true}`:                                                 "shutdown approved",
@@ -372,7 +372,7 @@ func ccAtomic(t *testing.T, o *office) {
 	const writers, foreign, each = 40, 10, 10
 	var all, done sync.WaitGroup
 	var ended atomic.Bool
-	done.Go(func() { // a reader sees a whole array at every instant
+	done.Go(func() { // a reader sees a whole array at every moment
 		for !ended.Load() {
 			if text, err := os.ReadFile(tm.path(ccInbox("reader"))); err != nil || !json.Valid(text) {
 				t.Errorf("a reader sees %q, %v", text, err)
@@ -418,8 +418,8 @@ func ccAtomic(t *testing.T, o *office) {
 	}
 }
 
-// asTheirs appends an entry as Claude Code does: the lock is a directory, the file is read, written beside itself, and
-// renamed.
+// asTheirs appends an entry as Claude Code does: the lock is a directory, and the file is read, written to a
+// temporary one, and renamed.
 func (tm ccTeam) asTheirs(member, text string) error {
 	path := tm.path(ccInbox(member))
 	lock := path + ".lock"
@@ -454,7 +454,7 @@ func (tm ccTeam) asTheirs(member, text string) error {
 	return os.Rename(fresh, path)
 }
 
-// ccWhole: a reader that looks at an inbox while it is made sees none, or a whole one.
+// ccWhole: a reader that looks at an inbox during its creation sees none, or a whole one.
 func ccWhole(t *testing.T, o *office) {
 	var members []string
 	for i := range 40 {
@@ -589,7 +589,7 @@ func ccTwoPhases(t *testing.T, o *office) {
 	if !strings.Contains(members(), `"reader"`) {
 		t.Error("a worker that has refused is removed")
 	}
-	time.Sleep(2 * time.Millisecond) // the id is of the time
+	time.Sleep(2 * time.Millisecond) // the id depends on the time
 	tm.verb(t, "shutdown", "approve", tm.shutdown(t, "reader"))
 	if strings.Contains(members(), `"reader"`) || tm.read(t, ccInbox("reader")) == "" {
 		t.Error("a worker that has approved is there, or its inbox is not")

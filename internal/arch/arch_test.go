@@ -1,4 +1,4 @@
-// Package arch has no code: its test holds the packages to the shape that docs/design.md draws.
+// Package arch has no code: its tests check the packages against the structure in docs/design.md.
 package arch
 
 import (
@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// floors are the packages from the cellar to the roof, in the wings that docs/design.md describes. A package imports
-// only what stands on a lower floor; those of one floor do not know each other.
+// floors are the packages from the lowest floor to the highest, in the wings that docs/design.md describes. A package
+// imports only packages of lower floors; those of one floor do not know each other.
 var floors = []struct {
 	why      string
 	packages []string
@@ -108,7 +108,7 @@ var floors = []struct {
 	}},
 }
 
-// wings are what a wing must not know, whatever the floors say.
+// wings are imports that a wing must not have, whatever the floors allow.
 var wings = []struct{ from, never, why string }{
 	{"internal/front", "internal/office", "the front starts in milliseconds, because it has none of the office in it"},
 	{"internal/front", "internal/room", "the front sees rooms over the wire only"},
@@ -127,7 +127,8 @@ var wings = []struct{ from, never, why string }{
 	{"internal/base", "internal/mail", "what is useful anywhere knows nothing of mail"},
 }
 
-// suites are packages of tests. They may import what they test; only tests, and programs that measure, import them.
+// suites are packages of tests. They may import the packages they test; only tests, and programs that measure, import
+// them.
 var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest",
 	"internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest",
 	"internal/office/notify/telegramtest", "internal/office/wake/codextest", "internal/office/acp/acptest",
@@ -238,7 +239,7 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// TestFrontIsLight holds that what agents' clients start a thousand times a day has no post office in it.
+// TestFrontIsLight: the program that agents' clients start a thousand times a day does not contain a post office.
 func TestFrontIsLight(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "pennypost/cmd/pennypost").Output()
 	if err != nil {
@@ -257,8 +258,7 @@ func TestFrontIsLight(t *testing.T) {
 	}
 }
 
-// TestProofIsNotLinked holds that the instruments which do harm are no part of the program, nor is anything that only
-// they use.
+// TestProofIsNotLinked: the program contains neither the harmful test instruments nor their dependencies.
 func TestProofIsNotLinked(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", module).Output()
 	if err != nil {
@@ -271,7 +271,7 @@ func TestProofIsNotLinked(t *testing.T) {
 	}
 }
 
-// TestServerIsApart holds that the NATS server is in one program alone.
+// TestServerIsApart: only one program contains the NATS server.
 func TestServerIsApart(t *testing.T) {
 	for program, has := range map[string]bool{".": false, "cmd/pennypost": false, "cmd/pennypost-nats": true} {
 		out, err := exec.Command("go", "list", "-deps", module+"/"+program).Output()
@@ -284,7 +284,7 @@ func TestServerIsApart(t *testing.T) {
 	}
 }
 
-// TestAcceptanceIsOutside holds that the programs of the checklists know the program as its user does.
+// TestAcceptanceIsOutside: the programs of the checklists know the program as its user does.
 func TestAcceptanceIsOutside(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", "{{join .TestImports \"\\n\"}}",
 		module+"/internal/acceptance").Output()
@@ -298,7 +298,7 @@ func TestAcceptanceIsOutside(t *testing.T) {
 	}
 }
 
-// TestMailIsStandard holds the vocabulary to the standard library: whoever imports it pays for nothing else.
+// TestMailIsStandard: the vocabulary imports only the standard library, so its importers pay for nothing else.
 func TestMailIsStandard(t *testing.T) {
 	for _, p := range list(t) {
 		if name, _ := local(p.ImportPath); name != "internal/mail" && name != "internal/policy" {
@@ -312,7 +312,7 @@ func TestMailIsStandard(t *testing.T) {
 	}
 }
 
-// direct are the modules that the program or its tests name, each justified in docs/design.md.
+// direct are the modules that the program or its tests import, each justified in docs/design.md.
 var direct = []string{
 	"rsc.io/qr",
 	"github.com/VictoriaMetrics/metrics",

@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// emulated is the list of what ./test arm64 leaves out.
+// emulated is the list of packages that ./test arm64 omits.
 const emulated = "arm64.txt"
 
-// ownProgram fits what a test does to start a program of ours, or itself: an emulator runs the test alone, and none of
-// what it starts for the same processor.
+// ownProgram matches code in a test that starts a program of ours, or itself: an emulator runs only the test, and no
+// program for the same processor that the test starts.
 var ownProgram = regexp.MustCompile(
 	`exec\.Command\(os\.Args\[0\]|os\.Executable\(|"go", "build"|testscript\.(Main|RunMain)`)
 
-// TestEmulatedList holds that the list of what is not run for arm64 names what there is, with a reason, and names
-// every package whose tests start a program of ours.
+// TestEmulatedList: the list of packages omitted for arm64 names existing ones, with a reason, and names every
+// package whose tests start a program of ours.
 func TestEmulatedList(t *testing.T) {
 	text, err := os.ReadFile(emulated)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestEmulatedList(t *testing.T) {
 	}
 	tests := map[string]string{} // the tests of a package
 	for dir := range strings.FieldsSeq(string(out)) {
-		files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // of a pattern that is one
+		files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
 		var all bytes.Buffer
 		for _, f := range files {
 			code, err := os.ReadFile(f)

@@ -15,12 +15,14 @@ import (
 	"testing"
 )
 
-// mostBranches is how many ways through a function a reader is asked to keep in mind: 1, and 1 for each if, for,
-// range, case, && and ||, those of functions inside it too.
+// mostBranches is the most ways through a function that a reader should keep in mind: 1, plus 1 for each if, for,
+// range, case, && and
+//
+// , including those of inner functions.
 const mostBranches = 15
 
-// branchy are the functions that have more because what they hold is a list, whose entries are read one at a time:
-// each is a table or a grammar, and says of what.
+// branchy are the functions with more branches because they are lists, whose entries are read one at a time: each is
+// a table or a grammar, and says of what.
 var branchy = map[string]string{
 	"internal/mail.Delivery.awaits":               "table: a case for each sentence",
 	"internal/office/wake/door.cell.set":          "grammar: of the sequences that dress a character",
@@ -28,12 +30,12 @@ var branchy = map[string]string{
 	"internal/room/mailroom.Options.withDefaults": "table: an if for each field that has a default",
 }
 
-// noProduction are the directories of tests, of what only tests import, and of what measures, as for
-// scripts/statements.
+// noProduction matches the directories of tests, of packages that only tests import, and of programs that measure, as
+// in scripts/statements.
 var noProduction = regexp.MustCompile(
 	`(^|/)(testdata|bench|scripts|arch|acceptance|proof|realclient|systemtest|\w+test)(/|$)`)
 
-// TestBranches holds that a function is short to follow, not only short.
+// TestBranches: a function is easy to follow, not only short.
 func TestBranches(t *testing.T) {
 	listed := maps.Clone(branchy)
 	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
@@ -65,7 +67,7 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// branchesOf returns the branches of the functions of a file, by their names behind those of their receivers.
+// branchesOf returns the branches of the functions in a file, by name, with the receiver in front.
 func branchesOf(t *testing.T, name string) map[string]int {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
@@ -75,7 +77,7 @@ func branchesOf(t *testing.T, name string) map[string]int {
 	if slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
 		return c.Pos() < file.Package && strings.HasPrefix(c.List[0].Text, "//go:build ignore")
 	}) {
-		return out // a generator
+		return out // generated code
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -86,12 +88,12 @@ func branchesOf(t *testing.T, name string) map[string]int {
 		if f.Recv != nil {
 			called = receiver(f.Recv.List[0].Type) + "." + called
 		}
-		out[called] = max(out[called], branches(f)) // a file for each system may have its own
+		out[called] = max(out[called], branches(f)) // each system may have a file of its own
 	}
 	return out
 }
 
-// receiver returns the name of the type of a method.
+// receiver returns the type name of a method.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

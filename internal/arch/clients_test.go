@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestClientsPageHasEvidence holds that the page for people promises what the real clients were seen to do, and no
-// more.
+// TestClientsPageHasEvidence: the page for people promises the observed behaviour of the real clients, and no more.
 func TestClientsPageHasEvidence(t *testing.T) {
 	seen := table(t, "clients-evidence.md", "told mid-turn")
 	said := table(t, "clients.md", "client")
@@ -35,7 +34,7 @@ func TestClientsPageHasEvidence(t *testing.T) {
 	}
 }
 
-// table returns the rows of the table of a page that has a row of that name, its head included.
+// table returns the rows of the table in a page that has a row of that name, including the head.
 func table(t *testing.T, page, name string) [][]string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", page))

@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// named finds the tests that a page names: `TestX`, `TestX/with a part`, and `TestX…` for all that begin so.
+// named matches the tests that a page names: `TestX`, `TestX/with a part`, and `TestX…` for all that begin so.
 var (
 	named   = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)(…?)(?:/([\\w-]+))?`")
 	scripts = regexp.MustCompile(`scripts?\s+((?:` + "`[a-z0-9_]+`" + `(?:,\s+|\s+and\s+)?)+)`)
 	quoted  = regexp.MustCompile("`([a-z0-9_]+)`")
 )
 
-// TestDocsNameTests holds that every test and script that the documentation names is there.
+// TestDocsNameTests: every test and script that the documentation names exists.
 func TestDocsNameTests(t *testing.T) {
 	sources, files := tests(t)
 	for _, page := range pages(t) {
@@ -63,7 +63,7 @@ func pages(t *testing.T) []string {
 	return append(append(top, below...), filepath.Join("..", "..", "CONTRIBUTING.md"))
 }
 
-// tests returns the text of all tests and of the suites, and the names of all files beside them.
+// tests returns the text of all tests and of the suites, and the names of all files next to them.
 func tests(t *testing.T) (sources string, files map[string]bool) {
 	t.Helper()
 	var all strings.Builder
@@ -88,7 +88,7 @@ func tests(t *testing.T) (sources string, files map[string]bool) {
 	return all.String(), files
 }
 
-// TestPagesEndBeforeColumn121 holds that a page can be read, and compared, in a terminal.
+// TestPagesEndBeforeColumn121: a page can be read, and compared, in a terminal.
 func TestPagesEndBeforeColumn121(t *testing.T) {
 	for _, page := range append(pages(t), filepath.Join("..", "..", "README.md")) {
 		raw, err := os.ReadFile(page)
@@ -103,8 +103,8 @@ func TestPagesEndBeforeColumn121(t *testing.T) {
 	}
 }
 
-// TestCodeEndsBeforeColumn120 counts a tab as four columns. In tests a line may be longer where a raw string stands on
-// it: what another program wrote is one line, however long.
+// TestCodeEndsBeforeColumn120 counts a tab as four columns. In tests a line with a raw string may be longer: another
+// program's output is one line, however long.
 func TestCodeEndsBeforeColumn120(t *testing.T) {
 	err := filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") {
@@ -130,7 +130,7 @@ func TestCodeEndsBeforeColumn120(t *testing.T) {
 	}
 }
 
-// rawLines returns the numbers of the lines of Go code on which a raw string stands.
+// rawLines returns the numbers of the lines of Go code that contain a raw string.
 func rawLines(code []byte) map[int]bool {
 	file := token.NewFileSet().AddFile("", -1, len(code))
 	var s scanner.Scanner

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// doors are the packages whose words a model reads.
+// doors are the packages whose text a model reads.
 var doors = []string{
 	"internal/office/mcpserver",
 	"internal/office/hook",
@@ -21,13 +21,13 @@ var doors = []string{
 	"internal/office/command",
 }
 
-// theirWords are fields in which others have written what they like. Names are slugs in errors (mail.Slug), and made
-// harmless by fence.Text elsewhere.
+// theirWords are fields that hold free text of others. Names are slugs in errors (mail.Slug), and neutralised by
+// fence.Text elsewhere.
 var theirWords = []string{"Subject", "Body", "Task", "Metadata", "Label", "Preview", "Choices", "Docs",
 	"Issue", "Suggestions"}
 
-// fenced are the functions of doors that touch such a field, with why no model gets it outside of a fence. A function
-// that is new has to find its way to package fence before it comes here.
+// fenced are the functions of doors that use such a field, and why no model gets it outside a fence. A new function
+// must use package fence before it is listed here.
 var fenced = map[string]string{
 	"mcpserver letter": "for Fence.Message", "mcpserver onePart": "measures it", "mcpserver readOne": "measures it",
 	"mcpserver lineOf": "for listAgents, whose answer is fenced", "mcpserver prose": "has listAgents fence it",
@@ -64,7 +64,7 @@ var fenced = map[string]string{
 
 const modelWriter = "a command's output, which the ModelWriter fences"
 
-// pastFence are the functions that write to standard output past the ModelWriter.
+// pastFence are the functions that write to standard output without the ModelWriter.
 var pastFence = map[string]string{
 	"cli InTerminal": "looks at what it is", "data backup": "an archive",
 	"room whileHeard": "looks whether it is read",
@@ -77,15 +77,15 @@ var pastFence = map[string]string{
 
 const mcpServes = "MCP, whose answers package mcpserver fences"
 
-// A function of a door that touches what others wrote is listed with how that is fenced; one that is not listed, or
-// not there any more, fails.
+// A function of a door that uses others' text is listed with how that is fenced; the test fails for one that is not
+// listed, or that no longer exists.
 func TestOthersTextIsFenced(t *testing.T) {
 	seen := make(map[string]bool)
 	dialects, err := filepath.Glob("../../internal/office/dialect/*")
 	if err != nil || len(dialects) == 0 {
 		t.Fatal(err)
 	}
-	for i, dir := range dialects { // what they print goes to the ModelWriter, and what their tools answer is JSON
+	for i, dir := range dialects { // their output goes to the ModelWriter, and their tools answer in JSON
 		dialects[i] = strings.TrimPrefix(dir, "../../")
 	}
 	for _, dir := range slices.Concat(doors, dialects) {
@@ -133,11 +133,11 @@ func TestOthersTextIsFenced(t *testing.T) {
 	}
 }
 
-// pastIt is what touched says of the writers that no ModelWriter stands before.
+// pastIt is touched's word for a writer without a ModelWriter.
 const pastIt = "the writer behind the fence"
 
-// touched calls found for each selector of a file that names a field of theirWords, or the writer behind a
-// ModelWriter. What is assigned to is no use of it.
+// touched calls found for each selector in a file that names a field of theirWords, or the writer inside a
+// ModelWriter. An assignment to such a field is not a use.
 func touched(t *testing.T, file string, found func(fn, what string, at token.Position)) {
 	t.Helper()
 	set := token.NewFileSet()

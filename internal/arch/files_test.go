@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// openers are functions of the standard library, and of modules, that open a file as it is: a pipe in its place keeps
-// whoever calls them waiting, a device may do anything.
+// openers are functions of the standard library, and of modules, that open any kind of file: on a pipe they block
+// their caller, on a device they may do anything.
 var openers = []string{"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.OpenRoot",
 	"tls.LoadX509KeyPair", "flock.New", "syscall.Open", "unix.Open"}
 
-// opensItself are the files whose functions may call them, and why what they open is no file of the data directory.
-// Everything else goes through internal/base/durable or, in a stranger's reach, internal/base/confined.
+// opensItself are the files whose functions may call them, and why these open no file of the data directory. All
+// other code uses internal/base/durable or, within a stranger's reach, internal/base/confined.
 var opensItself = map[string]string{
 	"internal/base/durable/":                           "it is the one place",
 	"internal/base/confined/dir.go":                    "it is that for what is in a stranger's reach",
@@ -45,8 +45,8 @@ var opensItself = map[string]string{
 	"internal/base/confusable/generate.go":             "no part of the program",
 }
 
-// TestFilesAreOpenedInOnePlace holds that no file of the data directory is opened otherwise than through
-// internal/base/durable, which takes regular files only and never waits.
+// TestFilesAreOpenedInOnePlace: files of the data directory are opened only through internal/base/durable, which
+// accepts only regular files and never blocks.
 func TestFilesAreOpenedInOnePlace(t *testing.T) {
 	used := make(map[string]bool)
 	err := filepath.WalkDir("../../internal", func(path string, d fs.DirEntry, err error) error {
@@ -78,7 +78,7 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 	}
 }
 
-// callsOf returns which of some functions, each a package and a name, a file mentions.
+// callsOf returns those of some functions, each a package and a name, that a file mentions.
 func callsOf(path string, functions []string) (found []string, err error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {

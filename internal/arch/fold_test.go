@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestFoldIsPure holds that what follows from a journal follows from nothing else, and so does what may be done: the
-// packages fold and check read no clock, wait for nothing and start nothing.
+// TestFoldIsPure: the state depends only on the journal, and so do permissions: the packages fold and check read no
+// clock, wait for nothing and start nothing.
 func TestFoldIsPure(t *testing.T) {
 	files := token.NewFileSet()
 	var names []string

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// ownActs are the files in which the post office looks after rooms by itself: nothing that a caller says decides there
-// as whom. Everything else gets a room from the gate.
+// ownActs are the files in which the post office manages rooms by itself: no caller's input decides there in whose
+// name. All other code gets a room from the gate.
 var ownActs = []struct{ file, why string }{
 	{"internal/office/rooms/bridges.go", "which bridges a room has, and what changes in them"},
 	{"internal/office/caller/bridges.go", "which bridges a room has"},
@@ -29,10 +29,10 @@ var ownActs = []struct{ file, why string }{
 	{"internal/office/web/sitetest/", "a room of tests, which has no gate"},
 }
 
-// entrances are the methods of a room that name a caller, or that say what the user sees.
+// entrances are the methods of a room that name a caller, or that return the user's view.
 var entrances = []string{"As", "From", "ForFiles", "AsUser", "DeskRows", "Preview"}
 
-// noRoom are the receivers of methods of the same names that are not those of a room.
+// noRoom are the receivers of other types' methods with the same names.
 var noRoom = map[string]string{
 	"render": "package markdown", "markdown": "the package",
 	"errors": "the package", "l": "a link of package waits",
@@ -42,8 +42,8 @@ var noRoom = map[string]string{
 	"box": "a hook's mailbox: the post office has found its agent",
 }
 
-// TestOneGate holds that rooms are entered through the gate: who calls the methods of a room that name a caller, and
-// who says to the gate that a caller was identified.
+// TestOneGate: rooms are entered through the gate. It checks the callers of a room's methods that name a caller, and
+// of the gate's methods that identify one.
 func TestOneGate(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, at := range callsIn(t, "../office") {
@@ -80,8 +80,8 @@ func TestOneGate(t *testing.T) {
 
 type callAt struct{ file, call string }
 
-// callsIn returns the calls of methods and of packages' functions, as "receiver.Name", in the files below dir that are
-// no tests.
+// callsIn returns the calls of methods and of packages' functions, as "receiver.Name", in the non-test files below
+// dir.
 func callsIn(t *testing.T, dir string) (all []callAt) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// installer is a home in which install.sh is run, with a release beside it.
+// installer is a home in which install.sh is run, with a release next to it.
 type installer struct {
 	shell   string // the program that runs the script
 	home    string // of the person: HOME
@@ -26,7 +26,7 @@ type installer struct {
 	env     []string
 }
 
-// shells are those that are here of the ones that people have as sh.
+// shells are this machine's shells that people have as sh.
 func shells(t *testing.T) (found []string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("install.sh is not for Windows")
@@ -53,7 +53,7 @@ func newInstaller(t *testing.T, shell string) *installer {
 	return in
 }
 
-// put makes the release be of a version, of programs that are short.
+// put makes a release with a version and short programs.
 func (in *installer) put(t *testing.T, version, program string) {
 	t.Helper()
 	name := "pennypost_" + version + "_" + runtime.GOOS + "_" + runtime.GOARCH
@@ -124,7 +124,7 @@ func (in *installer) run(t *testing.T, args ...string) (string, error) {
 	return in.script(string(text), args...)
 }
 
-// left lists what lies in the home.
+// left lists the files in the home.
 func (in *installer) left(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(in.home, func(path string, _ fs.DirEntry, err error) error {
@@ -200,7 +200,7 @@ func TestInstallScript(t *testing.T) {
 	}
 }
 
-// TestInstallScriptRefuses: what is wrong is said, and nothing is left behind.
+// TestInstallScriptRefuses: an error is reported, and nothing is left behind.
 func TestInstallScriptRefuses(t *testing.T) {
 	for _, shell := range shells(t) {
 		for name, tt := range map[string]struct {
@@ -290,8 +290,8 @@ func TestInstallScriptRefuses(t *testing.T) {
 	}
 }
 
-// TestInstallScriptNoPermission: a directory that may not be written to is named. Root may write anywhere, so root
-// becomes nobody for it.
+// TestInstallScriptNoPermission: a directory without write permission is named. Root may write anywhere, so root
+// becomes nobody for this test.
 func TestInstallScriptNoPermission(t *testing.T) {
 	for _, shell := range shells(t) {
 		in := newInstaller(t, shell)
@@ -333,7 +333,7 @@ func TestInstallScriptNoPermission(t *testing.T) {
 	}
 }
 
-// TestInstallScriptFailsWithin: whichever step fails, nothing new is left, and the version that was there runs.
+// TestInstallScriptFailsWithin: whichever step fails, nothing new is left, and the previous version runs.
 func TestInstallScriptFailsWithin(t *testing.T) {
 	for _, shell := range shells(t) {
 		if shell == "busybox" {
@@ -385,7 +385,7 @@ PATH=/usr/bin:/bin exec %[3]s "$@"`, count, n, program))
 	}
 }
 
-// TestInstallScriptTorn: of a script that was cut off nothing is run, wherever the cut is.
+// TestInstallScriptTorn: a truncated script runs nothing, wherever the cut is.
 func TestInstallScriptTorn(t *testing.T) {
 	text, err := os.ReadFile("../../install.sh")
 	if err != nil {
@@ -432,7 +432,7 @@ func (in *installer) file(t *testing.T, name string) {
 	}
 }
 
-// torn is the address of a server that ends each archive half-way.
+// torn is the address of a server that cuts each archive off half-way.
 func torn(t *testing.T, dir string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := os.ReadFile(filepath.Join(dir, filepath.Base(r.URL.Path)))

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// unpinned are the images whose digest nobody could look up where this was written, for want of the registry:
-// scripts/pin-images does. An image that has its digest goes off the list, and keeps it from then on.
+// unpinned are the images whose digest could not be looked up when this was written, for lack of the registry:
+// scripts/pin-images does. An image that has its digest leaves the list, and keeps the digest from then on.
 var unpinned = []string{"golang:1.26.8-bookworm"}
 
-// The forms of what others publish under a name that they can move: with it stands what cannot be moved.
+// The forms of things that others publish under a movable name: next to the name there must be one that cannot move.
 var (
 	usesAction = regexp.MustCompile(`(?m)^\s*-?\s*uses:\s*(.*)$`)
 	usesImage  = regexp.MustCompile(`(?m)^\s*(?:FROM|container:|image:)\s+(\S+)`)
@@ -22,8 +22,8 @@ var (
 	digested   = regexp.MustCompile(`^([\w./-]+:[\w.-]+)@sha256:[0-9a-f]{64}$`)
 )
 
-// TestPinned holds that whatever builds and tests Pennypost is named by what it holds: actions by their commit, with
-// the version behind it, and images by their digest.
+// TestPinned: everything that builds and tests Pennypost is named by its content: actions by their commit, with the
+// version after it, and images by their digest.
 func TestPinned(t *testing.T) {
 	workflows, err := filepath.Glob("../../.github/workflows/*")
 	if err != nil || len(workflows) == 0 {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestReleaseTwice makes a release of one system twice, of a copy of the sources, and compares the bytes.
+// TestReleaseTwice makes a release of one system twice, from a copy of the sources, and compares the bytes.
 func TestReleaseTwice(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds both programs twice, with the tools of a Linux")
@@ -72,7 +72,7 @@ func TestReleaseTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums[i] = string(text) + string(signature)
-		// What is not committed is no part of a release.
+		// Uncommitted changes are not part of a release.
 		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package broken"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestReleaseTwice(t *testing.T) {
 	checkDist(t, filepath.Join(dir, "dist", "v1.2.3-rc1"), runtime.GOARCH)
 }
 
-// newKey makes a key of releases.
+// newKey makes a release key.
 func newKey(t *testing.T, dir string) (public, secret string) {
 	t.Helper()
 	words := strings.Fields(must(t, dir, "go", "run", "./scripts/sign", "new"))
@@ -93,7 +93,7 @@ func newKey(t *testing.T, dir string) (public, secret string) {
 	return words[1], words[3]
 }
 
-// checkDist looks at what a release holds.
+// checkDist checks the contents of a release.
 func checkDist(t *testing.T, dist, arch string) {
 	must(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	name := "pennypost_1.2.3-rc1_linux_" + arch
@@ -125,7 +125,7 @@ func checkDist(t *testing.T, dist, arch string) {
 	checkNPM(t, dist)
 }
 
-// checkNPM installs the npm packages, without a registry, and starts the program by them.
+// checkNPM installs the npm packages, without a registry, and starts the program through them.
 func checkNPM(t *testing.T, dist string) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Log("npm is not here: its packages are not tried")
@@ -145,7 +145,7 @@ func checkNPM(t *testing.T, dist string) {
 	}
 }
 
-// checkLinked holds the SBOM and the notices to what is linked.
+// checkLinked compares the SBOM and the notices with the linked modules.
 func checkLinked(t *testing.T, files string) {
 	var sbom struct {
 		BOMFormat  string `json:"bomFormat"`

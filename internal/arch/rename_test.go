@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRenameModule gives a copy of the sources another module path and looks whether they still fit together.
+// TestRenameModule gives a copy of the sources another module path and checks that they still fit together.
 func TestRenameModule(t *testing.T) {
 	for _, tool := range []string{"bash", "git", "perl", "gofmt"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -43,7 +43,7 @@ func TestRenameModule(t *testing.T) {
 	if got := strings.TrimSpace(must(t, dir, "go", "list", "-m")); got != "example.org/post/pennypost" {
 		t.Errorf("the module is called %s", got)
 	}
-	// The second half is a test that has the go command build the module by its name: "../.." says the same.
+	// The second half matches a test that makes the go command build the module by name: "../.." does the same.
 	old := `(^|[^.~/A-Za-z0-9_-])` + module + `/(internal|cmd)/|"go", "(build|list|run|test|vet)".*"` + module + `["/]`
 	if left, _ := run(dir, "git", "grep", "-nE", old); left != "" {
 		t.Errorf("the old path is still in\n%s", left)
@@ -57,7 +57,7 @@ func TestRenameModule(t *testing.T) {
 	}
 }
 
-// copySources returns a Git working tree of its own that holds what is tracked here, as it is now.
+// copySources returns a Git working tree of its own with the tracked files in their present state.
 func copySources(t *testing.T) string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -69,7 +69,7 @@ func copySources(t *testing.T) string {
 	dir := t.TempDir()
 	for name := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
 		if strings.HasSuffix(name, ".png") {
-			continue // the pictures of the documentation are most of it
+			continue // the pictures of the documentation are the largest part
 		}
 		if err := copyFile(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func copySources(t *testing.T) string {
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
 	if os.IsNotExist(err) {
-		return nil // deleted, and not yet committed
+		return nil // deleted, and not committed yet
 	}
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func must(t *testing.T, dir, program string, args ...string) string {
 	return out
 }
 
-// run returns what a program writes. What Git knows of whoever started this test does not hold in dir.
+// run returns a program's output. The Git environment of the process that started this test does not apply in dir.
 func run(dir, program string, args ...string) (string, error) {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir

@@ -17,8 +17,8 @@ var (
 	namedFiles   = regexp.MustCompile("`(internal/[\\w/]+)(?:\\{([\\w,]+)\\})?\\.go`")
 )
 
-// TestSystems holds that docs/systems.md names every file of the program that is for one kind of system, or asks which
-// one it is, and no other. Packages for tests are left out.
+// TestSystems: docs/systems.md names every file of the program that is for one kind of system, or checks which one it
+// is on, and no other. Packages for tests are left out.
 func TestSystems(t *testing.T) {
 	out, err := exec.Command("git", "-C", "../..", "ls-files", "*.go").Output()
 	if err != nil {

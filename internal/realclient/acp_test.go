@@ -8,16 +8,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// acpDoor gives the agent a door over ACP, by its client with some arguments.
+// acpDoor gives the agent a door over ACP: its client with some arguments.
 func (l *lab) acpDoor(args []string) {
 	l.t.Helper()
 	l.write(l.dir+"/pp/config.toml", fmt.Sprintf("[room.wake.%s]\nacp = [%q, %q]\ndir = %q\nwhen = \"gone\"\n",
 		l.agent, l.version.program, args[0], l.project))
 }
 
-// overACP: an agent that never had a session, in a client of which Pennypost knows nothing, is started for its mail,
-// reads it with its tools, is at work meanwhile, has its person asked on the desk and ends; the next mail goes on with
-// the session.
+// overACP: an agent that never had a session, in a client that Pennypost does not know, is started for its mail,
+// reads it with its tools, is at work meanwhile, asks its person at the desk, and ends; the next mail continues the
+// session.
 func overACP(args ...string) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
 		l.acpDoor(args)
@@ -42,7 +42,7 @@ func overACP(args ...string) func(*testing.T, *lab) {
 			l.until("it has ended", func() bool { return l.state(l.agent) == mail.Gone })
 			l.pp("mark", "--as", string(l.agent), "--read", "--all")
 			if l.client.name == "gemini" && i == 0 {
-				// Gemini CLI 0.61.0 empties the file of a session that is loaded in the minute in which it began
+				// Gemini CLI 0.61.0 empties the file of a session that is loaded in the minute it began
 				minute := r.At.Minute()
 				l.until("another minute has begun", func() bool { return time.Now().Minute() != minute })
 			}
@@ -53,7 +53,7 @@ func overACP(args ...string) func(*testing.T, *lab) {
 	}
 }
 
-// overACPInstalled: so is one in a client that has our hooks and tools, and its session is one agent.
+// overACPInstalled: the same holds in a client with our hooks and tools, and its session is one agent.
 func overACPInstalled(args ...string) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
 		l.pp("install", l.client.name)
@@ -80,7 +80,7 @@ func overACPInstalled(args ...string) func(*testing.T, *lab) {
 	}
 }
 
-// allowing waits until a condition holds, and allows meanwhile whatever the agent asks.
+// allowing waits until a condition holds, and meanwhile allows all that the agent asks.
 func (l *lab) allowing(what string, holds func() bool) {
 	l.t.Helper()
 	worked, asked := false, 0

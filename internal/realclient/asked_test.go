@@ -9,29 +9,30 @@ import (
 	"pennypost/internal/mail"
 )
 
-// showsIn is how soon a dialog is on the desk once it is on the screen of a client that tells at once.
+// showsIn is the limit between a dialog on the screen and its card on the desk, for a client that reports it
+// immediately.
 const showsIn = time.Second
 
-// beside is how a client asks whose own dialog stands while the desk has the card.
+// beside describes a client that shows its own dialog while the desk has the card.
 type beside struct {
 	install func(l *lab) // nil: (*lab).install
 	// open opens a session that asks before it runs a command.
 	open func(l *lab) *terminal
-	// asks, and askedWhich, stand on the screen with a permission and with a question.
+	// asks and askedWhich are on the screen during a permission dialog and during a question.
 	asks, askedWhich string
-	// allows are the keys that answer a permission there; first answers a question by its first option.
+	// allows are the keys that allow a permission there; first answers a question with its first option.
 	allows, first []string
-	refuses       func(w *terminal) // does so with a refusal
-	// question is the directive by which the model asks "Which database?" with the options Postgres and SQLite, and
-	// answered is what it is told when the answer is SQLite.
+	refuses       func(w *terminal) // refuses a permission there
+	// question is the directive that makes the model ask "Which database?" with the options Postgres and SQLite, and
+	// answered is the tool result when the answer is SQLite.
 	question, answered string
-	// denied is what the model is told of a refusal, with %s for the person's words.
+	// denied is the tool result after a refusal, with %s for the person's words.
 	denied string
-	// more are scenarios besides.
+	// more are additional scenarios.
 	more map[string]func(*testing.T, *lab)
 }
 
-// scenarios are those of such a client, whose names begin with a word.
+// scenarios are the scenarios of such a client; their names begin with word.
 func (b beside) scenarios(word string) []scenario {
 	all := map[string]func(*testing.T, *lab){
 		word + "Allow": b.allow, word + "There": b.there, word + "Refused": b.refused, word + "Deny": b.deny,
@@ -43,7 +44,7 @@ func (b beside) scenarios(word string) []scenario {
 	return dialogScenarios(all)
 }
 
-// begin opens a session and has it do what a prompt says.
+// begin opens a session and gives it a prompt.
 func (b beside) begin(l *lab, prompt string) *terminal {
 	l.t.Helper()
 	b.setUp(l)
@@ -78,7 +79,7 @@ func (l *lab) shown(w *terminal, screen string, texts ...string) mail.Card {
 	return c
 }
 
-// types presses keys as a person does.
+// types presses keys at a person's speed.
 func (w *terminal) types(keys ...string) {
 	w.l.t.Helper()
 	for _, key := range keys {
@@ -87,7 +88,7 @@ func (w *terminal) types(keys ...string) {
 	}
 }
 
-// closed waits until a dialog is not on the screen any more.
+// closed waits until a dialog has left the screen.
 func (w *terminal) closed(dialog string) {
 	w.l.t.Helper()
 	w.l.until("the dialog has gone: "+dialog, func() bool { return !strings.Contains(w.screen(), dialog) })
@@ -113,7 +114,7 @@ func (l *lab) goesOn(prompt string) {
 	})
 }
 
-// allow: a command is on the desk while its dialog stands, is allowed from there, and once.
+// allow: a command is on the desk while its dialog is open, and is allowed from there, once.
 func (b beside) allow(t *testing.T, l *lab) {
 	w := b.begin(l, "hello dialog [[sh touch dialog]] [[say bye]]")
 	c := l.shown(w, b.asks, "touch dialog")
@@ -131,7 +132,8 @@ func (b beside) allow(t *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// there: answered at the client, it goes from the desk, and a late answer changes nothing, of the next dialog neither.
+// there: a dialog answered at the client leaves the desk, and a late answer changes nothing, not even the next
+// dialog.
 func (b beside) there(t *testing.T, l *lab) {
 	w := b.begin(l, "hello there [[sh touch one]] [[sh touch two]] [[say bye]]")
 	c := l.shown(w, b.asks, "touch one")
@@ -140,7 +142,7 @@ func (b beside) there(t *testing.T, l *lab) {
 	two := l.card("touch two")
 	l.ended("allowed client")
 	l.refused(c, "called", "allow")
-	time.Sleep(time.Second) // for a late answer to do what it must not do
+	time.Sleep(time.Second) // time for a late answer to do harm
 	if l.exists("two") {
 		t.Error("a late answer allowed the next tool")
 	}
@@ -151,7 +153,7 @@ func (b beside) there(t *testing.T, l *lab) {
 	l.ended("allowed client", "allowed user terminal")
 }
 
-// refused: refused at the client, it goes from the desk.
+// refused: a dialog refused at the client leaves the desk.
 func (b beside) refused(t *testing.T, l *lab) {
 	w := b.begin(l, "hello refused [[sh touch refused]] [[say bye]]")
 	l.shown(w, b.asks, "touch refused")
@@ -164,7 +166,7 @@ func (b beside) refused(t *testing.T, l *lab) {
 	}
 }
 
-// deny: what the person says with a denial is what the model is told, and the turn goes on.
+// deny: the person's words with a denial reach the model, and the turn continues.
 func (b beside) deny(t *testing.T, l *lab) {
 	const words = `Not here: use the branch <x> & "wait".`
 	w := b.begin(l, "hello denied [[sh touch denied]] [[say bye]]")
@@ -182,7 +184,7 @@ func (b beside) deny(t *testing.T, l *lab) {
 	l.ended("denied user terminal")
 }
 
-// asked: a question has its options on the desk, and is answered by one.
+// asked: a question has its options on the desk, and is answered with one.
 func (b beside) asked(t *testing.T, l *lab) {
 	w := b.begin(l, "hello question "+b.question+" [[say bye]]")
 	c := l.shown(w, b.askedWhich, "Which database?")
@@ -196,7 +198,7 @@ func (b beside) asked(t *testing.T, l *lab) {
 	l.ended("answered user terminal")
 }
 
-// askedThere: answered at the client, it goes from the desk.
+// askedThere: a question answered at the client leaves the desk.
 func (b beside) askedThere(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello question "+b.question+" [[say bye]]")
 	l.shown(w, b.askedWhich, "Which database?")
@@ -206,7 +208,7 @@ func (b beside) askedThere(_ *testing.T, l *lab) {
 	l.ended("answered client")
 }
 
-// esc: a turn that is broken off at its dialog leaves no card, and what is asked next is another dialog.
+// esc: a turn broken off at its dialog leaves no card, and the next question is another dialog.
 func (b beside) esc(t *testing.T, l *lab) {
 	w := b.begin(l, "hello esc [[sh touch esc]] [[say never]]")
 	l.shown(w, b.asks, "touch esc")
@@ -216,7 +218,7 @@ func (b beside) esc(t *testing.T, l *lab) {
 	})
 	l.settled()
 	w.waitReady()
-	time.Sleep(time.Second) // a letter behind Esc is another key
+	time.Sleep(time.Second) // a letter right after Esc is another key
 	w.prompt("hello again [[sh touch again]] [[say bye]]")
 	l.answers(l.shown(w, b.asks, "touch again"), "allow")
 	l.runs("again")
@@ -226,12 +228,12 @@ func (b beside) esc(t *testing.T, l *lab) {
 	l.settled()
 }
 
-// frozen: a post office that stands still leaves the dialog as it is, and what it knew of goes once there is proof.
+// frozen: a frozen post office leaves the dialog as it is, and its card is removed once there is proof of the end.
 func (b beside) frozen(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello frozen [[sh touch frozen]] [[say bye]]")
 	l.shown(w, b.asks, "touch frozen")
 	l.must(l.office.Process.Signal(sigStop))
-	time.Sleep(5 * time.Second) // the hook has left
+	time.Sleep(5 * time.Second) // the hook has given up
 	w.sees(b.asks)
 	w.types(b.allows...)
 	l.runs("frozen")
@@ -243,7 +245,7 @@ func (b beside) frozen(_ *testing.T, l *lab) {
 	l.settled()
 }
 
-// noOffice: one that is killed, or was never there, disturbs neither dialog nor client.
+// noOffice: a post office that is killed, or was never there, disturbs neither dialog nor client.
 func (b beside) noOffice(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello killed [[sh touch killed]] [[say bye]]")
 	l.shown(w, b.asks, "touch killed")
@@ -270,8 +272,8 @@ func (b beside) noOffice(_ *testing.T, l *lab) {
 	l.settled()
 }
 
-// restart: a dialog that stands while the post office is started again is still on the desk, takes no answer there and
-// goes when it is answered at the client.
+// restart: a dialog that is open while the post office restarts is still on the desk, takes no answer there, and is
+// removed when it is answered at the client.
 func (b beside) restart(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello restart [[sh touch restart]] [[say bye]]")
 	l.shown(w, b.asks, "touch restart")
@@ -284,7 +286,7 @@ func (b beside) restart(_ *testing.T, l *lab) {
 	l.turnOver()
 }
 
-// killed: a client that is killed at its dialog leaves no card, and no process.
+// killed: a client that is killed at its dialog leaves no card and no process.
 func (b beside) killed(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello gone [[sh touch gone]] [[say never]]")
 	l.shown(w, b.asks, "touch gone")
@@ -293,7 +295,7 @@ func (b beside) killed(_ *testing.T, l *lab) {
 	l.alone()
 }
 
-// together: the desk and the person at the client answer at the same moment, the one yes and the other no. One answer
+// together: the desk and the person at the client answer at the same moment, one yes and the other no. One answer
 // counts each time, and the journal has that one.
 func (b beside) together(t *testing.T, l *lab) {
 	b.setUp(l)
@@ -303,10 +305,10 @@ func (b beside) together(t *testing.T, l *lab) {
 		name := "together" + string(rune('a'+i))
 		w.closed(b.asks)
 		w.waitReady()
-		time.Sleep(time.Second) // a key too many may have gone into the prompt
+		time.Sleep(time.Second) // an extra key may have gone into the prompt
 		w.prompt("hello " + name + " [[sh touch " + name + "]] [[say bye]]")
 		looks := 0
-		l.until("the dialog of "+name, func() bool { // Copilot CLI gives a prompt back that comes soon after that
+		l.until("the dialog of "+name, func() bool { // Copilot CLI gives back a prompt that follows too soon
 			if looks++; looks%100 == 0 && l.client.pastes {
 				t.Logf("%s: Enter again", name)
 				w.press("Enter")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// claudeAsk: without the rule Claude Code asks before a tool of ours, as install --ask and doctor say. An installation
-// without --ask adds it.
+// claudeAsk: without the rule Claude Code asks before a tool of ours, as install --ask and doctor say. An
+// installation without --ask adds it.
 func claudeAsk(t *testing.T, l *lab) {
 	if said := l.pp("install", "claude", "--ask"); !strings.Contains(said, "asks you before") {
 		t.Errorf("install does not say what will ask:\n%s", said)
@@ -20,7 +20,7 @@ func claudeAsk(t *testing.T, l *lab) {
 	}
 	w := l.tui()
 	w.prompt("hello first [[say hi]]")
-	w.sees("● hi") // by then the tools are there
+	w.sees("● hi") // the tools are loaded by then
 	w.prompt("hello ask [[tool list_agents {}]] [[say never]]")
 	w.sees("Do you want to proceed?")
 	w.breakOff()
@@ -33,13 +33,14 @@ func claudeAsk(t *testing.T, l *lab) {
 	l.request("hello allowed", `"you":`)
 }
 
-// claudePlan: in plan mode Claude Code asks before a tool of ours that writes, though it is allowed, and no other.
+// claudePlan: in plan mode Claude Code asks before our tools that write, although they are allowed, and before no
+// others.
 func claudePlan(_ *testing.T, l *lab) {
 	l.install()
 	l.client.tui = []string{"--permission-mode", "plan"}
 	w := l.tui()
 	w.prompt("hello first [[say hi]]")
-	w.sees("● hi") // by then the tools are there
+	w.sees("● hi") // the tools are loaded by then
 	w.prompt("hello plan [[tool list_agents {}]] [[tool set_presence {}]] [[say bye]]")
 	l.request("hello plan", `"you":`)
 	w.sees("Do you want to proceed?")
@@ -47,7 +48,7 @@ func claudePlan(_ *testing.T, l *lab) {
 	l.request("hello plan", `"last_seen"`, `"name":"`+string(l.agent)+`"`)
 }
 
-// claudePluginAsks: a plugin cannot allow its tools, so Claude Code asks, until the rule is there that doctor names.
+// claudePluginAsks: a plugin cannot allow its tools, so Claude Code asks, until the rule that doctor names is there.
 func claudePluginAsks(t *testing.T, l *lab) {
 	plugin := filepath.Join(l.dir, "plugin")
 	l.must(os.CopyFS(plugin, os.DirFS("../../plugin")))
@@ -57,7 +58,7 @@ func claudePluginAsks(t *testing.T, l *lab) {
 	l.client.tui = append(l.client.tui, "--plugin-dir", plugin)
 	w := l.tui()
 	w.prompt("hello first [[say hi]]")
-	w.sees("● hi") // by then the tools are there
+	w.sees("● hi") // the tools are loaded by then
 	w.prompt("hello ask [[tool list_agents {}]] [[say never]]")
 	l.until("it asks, or the plugin has allowed it", func() bool {
 		return strings.Contains(w.screen(), "Do you want to proceed?") || l.asked(`"you":`)

@@ -11,7 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// claudeDialogs are the scenarios of Claude Code's dialogs: each is a cell of what its documentation does not say.
+// claudeDialogs are the scenarios of Claude Code's dialogs: each covers behaviour that its documentation does not
+// describe.
 func claudeDialogs() []scenario {
 	return dialogScenarios(map[string]func(*testing.T, *lab){
 		"dialogAllow": claudeDialogAllow, "dialogDeny": claudeDialogDeny, "dialogRule": claudeDialogRule,
@@ -24,7 +25,7 @@ func claudeDialogs() []scenario {
 	})
 }
 
-// atDialog opens a session that asks about everything, and has it do what a prompt says.
+// atDialog opens a session that asks about everything, and gives it a prompt.
 func (l *lab) atDialog(prompt string, args ...string) *terminal {
 	l.t.Helper()
 	l.install()
@@ -34,7 +35,7 @@ func (l *lab) atDialog(prompt string, args ...string) *terminal {
 	return w
 }
 
-// claudeDialogAllow: a command is on the desk while its dialog stands, is allowed from there, and once.
+// claudeDialogAllow: a command is on the desk while its dialog is open, and is allowed from there, once.
 func claudeDialogAllow(t *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch dialog]] [[say bye]]")
 	c := l.asks("touch dialog")
@@ -52,7 +53,7 @@ func claudeDialogAllow(t *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// claudeDialogDeny: what the person says with a denial is the tool's result, byte for byte, and the turn goes on.
+// claudeDialogDeny: the person's words with a denial are the tool's result, byte for byte, and the turn continues.
 func claudeDialogDeny(t *testing.T, l *lab) {
 	l.atDialog("hello dialog [[sh touch dialog]] [[say bye]]")
 	l.answers(l.asks("touch dialog"), "deny", "Not here: use the branch <x> & wait.")
@@ -64,7 +65,7 @@ func claudeDialogDeny(t *testing.T, l *lab) {
 	l.ended("denied user terminal")
 }
 
-// claudeDialogRule: what the client offers for longer says what it writes, and holds.
+// claudeDialogRule: the client's lasting offer says which rule it writes, and the rule applies.
 func claudeDialogRule(t *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh mkdir one]] [[sh mkdir two]] [[say bye]]")
 	c := l.asks("mkdir one")
@@ -86,7 +87,7 @@ func claudeDialogRule(t *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// claudeDialogWrite: a file that is to be written is shown whole.
+// claudeDialogWrite: the whole text of a file to write is shown.
 func claudeDialogWrite(t *testing.T, l *lab) {
 	path := l.project + "/new.txt"
 	l.atDialog(`hello dialog [[tool Write {"file_path":"` + path + `","content":"one\ntwo\n"}]] [[say bye]]`)
@@ -99,13 +100,13 @@ func claudeDialogWrite(t *testing.T, l *lab) {
 	l.settled()
 }
 
-// claudeDialogTool: so is what a tool of a server is given.
+// claudeDialogTool: so is the input of a server's tool.
 func claudeDialogTool(t *testing.T, l *lab) {
 	l.pp("install", "claude", "--ask")
 	l.startOffice()
 	w := l.tui()
 	w.prompt("hello first [[say hi]]")
-	w.sees("● hi") // by then the tools are there
+	w.sees("● hi") // the tools are loaded by then
 	w.prompt(`hello ask [[tool list_agents {"role":"needle"}]] [[say bye]]`)
 	c := l.asks("needle")
 	if !strings.HasSuffix(c.Tool, "list_agents") || c.Form != "json" {
@@ -120,7 +121,7 @@ const whichDatabase = `[[tool AskUserQuestion {"questions":[{"question":"Which d
 	`"multiSelect":false,"options":[{"label":"Postgres","description":"large"},{"label":"SQLite",` +
 	`"description":"small"}]}]}]]`
 
-// claudeDialogQuestion: a question has its options on the desk, and is answered by one.
+// claudeDialogQuestion: a question has its options on the desk, and is answered with one.
 func claudeDialogQuestion(t *testing.T, l *lab) {
 	w := l.atDialog("hello question " + whichDatabase + " [[say bye]]")
 	c := l.asks("Which database?")
@@ -131,7 +132,8 @@ func claudeDialogQuestion(t *testing.T, l *lab) {
 	l.ended("answered user terminal")
 }
 
-// claudeDialogWords: or in words of one's own; several questions, one of which takes several options, likewise.
+// claudeDialogWords: a question can be answered in one's own words; so can several, one of which takes several
+// options.
 func claudeDialogWords(t *testing.T, l *lab) {
 	l.atDialog(`hello question [[tool AskUserQuestion {"questions":[{"question":"Which database?","header":"DB",` +
 		`"multiSelect":false,"options":[{"label":"Postgres","description":"x"},{"label":"SQLite",` +
@@ -143,10 +145,10 @@ func claudeDialogWords(t *testing.T, l *lab) {
 	l.settled()
 }
 
-// planFile is where Claude Code tells its model to write the plan.
+// planFile matches the file that Claude Code tells its model to write the plan to.
 var planFile = regexp.MustCompile(`/\S+/plans/\S+?\.md`)
 
-// planned has a session in plan mode come with a plan, and returns its card.
+// planned makes a session in plan mode present a plan, and returns its card.
 func (l *lab) planned() mail.Card {
 	l.t.Helper()
 	l.install()
@@ -173,7 +175,7 @@ func claudeDialogPlan(_ *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// claudeDialogPlanBack: or sent back with words.
+// claudeDialogPlanBack: a plan is sent back with words.
 func claudeDialogPlanBack(_ *testing.T, l *lab) {
 	l.answers(l.planned(), "deny", "Smaller steps, please.")
 	l.request("hello plan", "Smaller steps, please.")
@@ -181,12 +183,12 @@ func claudeDialogPlanBack(_ *testing.T, l *lab) {
 	l.ended("denied user terminal")
 }
 
-// claudeDialogThere: answered at the client, it goes from the desk, and a late answer is refused there.
+// claudeDialogThere: a dialog answered at the client leaves the desk, and a late answer there is refused.
 func claudeDialogThere(t *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch dialog]] [[hold on]] [[say bye]]")
 	c := l.asks("touch dialog")
 	w.sees("Do you want to")
-	time.Sleep(7 * time.Second) // by then its notification has come
+	time.Sleep(7 * time.Second) // its notification has arrived by then
 	w.press("Enter")
 	l.runs("dialog")
 	l.settled()
@@ -198,7 +200,7 @@ func claudeDialogThere(t *testing.T, l *lab) {
 	l.ended("allowed client")
 }
 
-// claudeDialogEsc: after Esc at the client too, and what is asked next is another dialog.
+// claudeDialogEsc: Esc at the client does the same, and the next question is another dialog.
 func claudeDialogEsc(t *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch dialog]] [[say never]]")
 	l.asks("touch dialog")
@@ -216,7 +218,7 @@ func claudeDialogEsc(t *testing.T, l *lab) {
 	l.ended("ended client", "allowed user terminal")
 }
 
-// claudeDialogKilled: so it does when the client is killed.
+// claudeDialogKilled: killing the client does the same.
 func claudeDialogKilled(_ *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch dialog]] [[say never]]")
 	l.asks("touch dialog")
@@ -225,8 +227,8 @@ func claudeDialogKilled(_ *testing.T, l *lab) {
 	l.settled()
 }
 
-// claudeDialogSubagent: that of a subagent is told of at once, is drawn by the client without delay, and can be
-// answered there only.
+// claudeDialogSubagent: a subagent's dialog is reported immediately, the client draws it without delay, and it can be
+// answered only there.
 func claudeDialogSubagent(t *testing.T, l *lab) {
 	w := l.atDialog(l.asksBelow())
 	c := l.asks("touch child")
@@ -248,12 +250,12 @@ func claudeDialogSubagent(t *testing.T, l *lab) {
 	l.ended("allowed client")
 }
 
-// asksBelow is a prompt that has a subagent ask.
+// asksBelow is a prompt that makes a subagent ask.
 func (l *lab) asksBelow() string {
 	return "hello parent " + l.client.subagent("hello child [[sh touch child]] [[say done]]") + " [[say bye]]"
 }
 
-// claudeDialogAway: unless the person is away: then it waits for the desk, for as long as was said.
+// claudeDialogAway: while the person is away, a subagent's dialog waits for the desk, for as long as they said.
 func claudeDialogAway(t *testing.T, l *lab) {
 	l.install()
 	l.pp("away", "--for", "10m")
@@ -267,7 +269,7 @@ func claudeDialogAway(t *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// atDialogOf is atDialog in a lab that is installed.
+// atDialogOf is atDialog in a lab with an installation.
 func (l *lab) atDialogOf(prompt string) *terminal {
 	l.t.Helper()
 	w := l.open(l.version.program, "--permission-mode", "default")
@@ -276,8 +278,8 @@ func (l *lab) atDialogOf(prompt string) *terminal {
 	return w
 }
 
-// claudeDialogHeadless: a headless run is told of nowhere, and not held up; if the person is away, it is approved from
-// the desk.
+// claudeDialogHeadless: a headless run's dialog is not reported and not delayed; while the person is away, it is
+// approved from the desk.
 func claudeDialogHeadless(t *testing.T, l *lab) {
 	l.install()
 	began := time.Now()
@@ -318,13 +320,13 @@ func claudeDialogNoOffice(t *testing.T, l *lab) {
 	}
 }
 
-// claudeDialogFrozen: nor does one that is stopped; what it knew of stays on the desk until there is proof.
+// claudeDialogFrozen: a frozen one does not either; its cards stay on the desk until there is proof of the end.
 func claudeDialogFrozen(_ *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch one]] [[sh touch two]] [[hold on]] [[say bye]]")
 	c := l.asks("touch one")
 	w.sees("Do you want to")
 	l.must(l.office.Process.Signal(sigStop))
-	time.Sleep(5 * time.Second) // the hook has left
+	time.Sleep(5 * time.Second) // the hook has given up
 	w.sees("Do you want to")
 	l.must(l.office.Process.Signal(sigCont))
 	l.card("touch one")
@@ -332,16 +334,16 @@ func claudeDialogFrozen(_ *testing.T, l *lab) {
 	l.must(l.office.Process.Signal(sigStop))
 	w.press("Enter")
 	l.runs("one")
-	w.sees("touch two") // which nobody was told of
+	w.sees("touch two") // it was not reported
 	l.must(l.office.Process.Signal(sigCont))
-	l.card("touch two") // by its notification
+	l.card("touch two") // reported by its notification
 	w.press("Enter")
 	l.runs("two")
 	l.settled()
 	l.model.Release("on")
 }
 
-// claudeDialogRestart: a dialog that stands while the post office is started again is still on the desk, and goes when
+// claudeDialogRestart: a dialog that is open while the post office restarts is still on the desk, and is removed when
 // it is answered at the client.
 func claudeDialogRestart(_ *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch dialog]] [[hold on]] [[say bye]]")
@@ -363,7 +365,7 @@ func claudeDialogRestart(_ *testing.T, l *lab) {
 	}
 }
 
-// claudeDialogTwo: of two dialogs, one after the other, each answer is for its own.
+// claudeDialogTwo: with two dialogs in a row, each answer goes to its own.
 func claudeDialogTwo(t *testing.T, l *lab) {
 	l.atDialog("hello dialog [[sh touch one]] [[sh touch two]] [[say bye]]")
 	one := l.asks("touch one")
@@ -379,7 +381,7 @@ func claudeDialogTwo(t *testing.T, l *lab) {
 	l.ended("allowed user terminal", "denied user terminal")
 }
 
-// claudeDialogForm: a form of an MCP server is told of, and stands at the client without delay.
+// claudeDialogForm: a form of an MCP server is reported, and the client shows it without delay.
 func claudeDialogForm(_ *testing.T, l *lab) {
 	l.install()
 	l.write(filepath.Join(l.project, ".mcp.json"), map[string]any{"mcpServers": map[string]any{"forms": map[string]any{
@@ -388,7 +390,7 @@ func claudeDialogForm(_ *testing.T, l *lab) {
 	w := l.open(l.version.program, "--permission-mode", "default", "--allowedTools", "mcp__forms__ask")
 	w.waitReady()
 	w.prompt("hello first [[say hi]]")
-	w.sees("● hi") // by then the tools are there
+	w.sees("● hi") // the tools are loaded by then
 	w.prompt("hello form [[tool mcp__forms__ask {}]] [[say bye]]")
 	c := l.asks("Where to?")
 	if c.Kind != mail.AsksForm || c.Here || !strings.Contains(c.Text, "city") {

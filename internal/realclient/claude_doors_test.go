@@ -22,15 +22,15 @@ func (l *lab) bypassing(args ...string) *terminal {
 	return w
 }
 
-// promised returns how send says that the agent is woken.
+// promised returns send's text on how the agent will be woken.
 func (l *lab) promised(body string) string {
 	l.t.Helper()
 	sent := ask[mail.Sent](l, "send", "--to", string(l.agent), "--type", "question", "--body", body)
 	return sent.Recipients[0].Wake
 }
 
-// claudeBypass: in a session that bypasses permission prompts nothing is promised before the first turn, and after it
-// the hook that waits wakes it, again and again. No dialog ever.
+// claudeBypass: a session that bypasses permission prompts is promised no wake before its first turn; after it the
+// waiting hook wakes it, again and again. There is never a dialog.
 func claudeBypass(t *testing.T, l *lab) {
 	l.install()
 	w := l.bypassing()
@@ -69,7 +69,7 @@ func (l *lab) commands() (all []string) {
 	return all
 }
 
-// claudePoster: a child of a session that bypasses prompts is let in, also before the first turn, and ends with it.
+// claudePoster: a child of a session that bypasses prompts is admitted, even before the first turn, and ends with it.
 func claudePoster(t *testing.T, l *lab) {
 	l.install()
 	l.write(filepath.Join(l.project, ".claude", "settings.json"), map[string]any{"hooks": map[string]any{
@@ -94,7 +94,7 @@ func claudePoster(t *testing.T, l *lab) {
 	}
 }
 
-// claudeMCPOnly: a session that has the MCP server and no hooks is woken by its socket.
+// claudeMCPOnly: a session with the MCP server and no hooks is woken through its socket.
 func claudeMCPOnly(t *testing.T, l *lab) {
 	l.write(".claude/settings.json", map[string]any{"enableAllProjectMcpServers": true})
 	l.write(filepath.Join(l.project, ".mcp.json"), map[string]any{"mcpServers": map[string]any{
@@ -125,7 +125,7 @@ func claudeRestart(t *testing.T, l *lab) {
 	l.told(l.request("hello restart", "ZEBRA after the restart"), "ZEBRA after the restart")
 }
 
-// claudeMonitor: the plugin's monitor wakes a session that bypasses prompts, also before its first turn.
+// claudeMonitor: the plugin's monitor wakes a session that bypasses prompts, even before its first turn.
 func claudeMonitor(t *testing.T, l *lab) {
 	plugin, err := filepath.Abs("../../plugin")
 	l.must(err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// claudeHaak: after "haak install" alone a session is told at its start what the agents of the project wrote, knows
-// when to look again, and answers by HAAK's script under the id that Claude Code gives it.
+// claudeHaak: after only "haak install", a session is given the messages of the project's agents at its start, knows
+// when to look again, and answers through HAAK's script under the id that Claude Code gives it.
 func claudeHaak(t *testing.T, l *lab) {
 	l.startOffice()
 	l.shell()
@@ -23,7 +23,7 @@ func claudeHaak(t *testing.T, l *lab) {
 	if from := l.from("answered"); !session.MatchString(string(from)) {
 		t.Errorf("the answer is from %s", from)
 	}
-	l.finished(l.begin("hello again [[say bye]]")) // another session, to which the broadcast is new
+	l.finished(l.begin("hello again [[say bye]]")) // another session, for which the broadcast is new
 	l.told(l.request("hello again"), "ZEBRA of the architect")
 	l.pp("haak", "uninstall")
 	for _, name := range []string{"scripts", ".claude", "CLAUDE.md"} {

@@ -14,7 +14,6 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// claude is Claude Code.
 func claude() client {
 	return client{
 		name: "claude", title: "Claude Code",
@@ -32,7 +31,7 @@ func claude() client {
 		},
 		write:    `[[tool Write {"file_path":"PATH","content":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
-		// Its auto mode asks the vendor's server about commands, which is not there.
+		// Its auto mode asks the vendor's server about commands, which is unreachable.
 		tui:   []string{"--permission-mode", "default"},
 		modes: [][]string{nil, {"--permission-mode", "auto"}},
 		once:  []dialog{{"Yes, I trust this folder", []string{"Down", "Enter"}}},
@@ -75,7 +74,7 @@ func claude() client {
 
 const claudeKey = "dummy-key-for-tests-1234567890"
 
-// claudeState writes what Claude Code knows of its user, and of projects.
+// claudeState writes Claude Code's state of its user and projects.
 func claudeState(l *lab, projects map[string]any) {
 	l.write(".claude.json", map[string]any{
 		"hasCompletedOnboarding": true, "theme": "dark", "projects": projects,
@@ -84,7 +83,8 @@ func claudeState(l *lab, projects map[string]any) {
 	})
 }
 
-// claudeComment: Claude Code ignores settings.json for a comment in it. Doctor says so, and install does not edit it.
+// claudeComment: Claude Code ignores a settings.json with a comment in it. Doctor says so, and install does not edit
+// it.
 func claudeComment(t *testing.T, l *lab) {
 	l.install()
 	settings := filepath.Join(l.home, ".claude", "settings.json")
@@ -105,7 +105,8 @@ func claudeComment(t *testing.T, l *lab) {
 	}
 }
 
-// claudeEscDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc.
+// claudeEscDialog: mail that arrived during a dialog reaches the model after the person has closed the dialog with
+// Esc.
 func claudeEscDialog(t *testing.T, l *lab) {
 	l.install()
 	w := l.open(l.version.program, "--permission-mode", "default")
@@ -117,8 +118,8 @@ func claudeEscDialog(t *testing.T, l *lab) {
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// claudeBackground: while a subagent works in the background, its idle parent is woken at once, and a cancel of the
-// parent stops the subagent's tools.
+// claudeBackground: while a subagent works in the background, its idle parent is woken immediately, and a cancel of
+// the parent stops the subagent's tools.
 func claudeBackground(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -139,7 +140,7 @@ func claudeBackground(t *testing.T, l *lab) {
 	open()
 }
 
-// claudeWayOut: a cancel leaves open what it takes to mark it, and then the tools run again.
+// claudeWayOut: a cancel still allows the tool that marks it read, and afterwards all tools run again.
 func claudeWayOut(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -167,7 +168,7 @@ func claudeWayOut(t *testing.T, l *lab) {
 	}
 }
 
-// claudePlugin: the plugin tells as the installation does, and a headless run with it ends.
+// claudePlugin: the plugin tells the same as the installation does, and a headless run with it ends.
 func claudePlugin(t *testing.T, l *lab) {
 	plugin, err := filepath.Abs("../../plugin")
 	l.must(err)
@@ -189,8 +190,8 @@ func claudePlugin(t *testing.T, l *lab) {
 	l.alone()
 }
 
-// claudeInstalledWhile: a session that ran when Pennypost was installed has no tools. It is no agent, nobody wakes it,
-// and its person is told what to do; started again, it is one.
+// claudeInstalledWhile: a session that was running when Pennypost was installed has no tools. It is no agent, nothing
+// wakes it, and its person is told what to do; after a restart it is an agent.
 func claudeInstalledWhile(t *testing.T, l *lab) {
 	l.shell()
 	w := l.tui()
@@ -216,7 +217,7 @@ func claudeInstalledWhile(t *testing.T, l *lab) {
 	})
 }
 
-// claudeShell: the command by which mail is marked works as agents are told it, in their shell.
+// claudeShell: the command for marking mail works in the agents' shell as they are told it.
 func claudeShell(t *testing.T, l *lab) {
 	l.install()
 	l.shell()

@@ -6,69 +6,70 @@ import (
 	"testing"
 )
 
-// client is what the scenarios have to know of one client.
+// client is everything that the scenarios need to know of one client.
 type client struct {
-	name  string // as pennypost install, versions.txt and the table call it
+	name  string // its name in pennypost install, versions.txt and the table
 	title string
-	// settings writes what its user has set up before Pennypost, such as the way to the model (l.model.URL): files
+	// settings writes its user's settings from before Pennypost, such as the way to the model (l.model.URL): files
 	// below l.home and l.project. It grants nothing.
 	settings func(l *lab)
-	// trust writes that its user has worked in the project before, and trusts the folder; nil: it asks for no trust.
+	// trust records that its user has worked in the project before, and trusts the folder; nil: it asks for no trust.
 	trust func(l *lab)
-	// shell has its user let it run commands, for scenarios that are about that; nil: it does not ask. Nothing of ours
-	// is granted: that is what install does.
+	// shell lets it run commands, as its user would, for scenarios that need that; nil: it does not ask. It grants
+	// nothing of ours: install does that.
 	shell func(l *lab)
-	// env is what it wants in its environment, besides lab.env: the address of the model, a key, no telemetry.
+	// env is its environment in addition to lab.env: the address of the model, a key, no telemetry.
 	env func(l *lab) []string
-	// installed is called after pennypost install, for what a person would confirm; nil: nothing.
+	// installed is called after pennypost install, for a person's confirmations; nil: none.
 	installed func(l *lab)
-	// ended is called when a scenario has ended, for what the client leaves running on purpose; nil: nothing.
+	// ended is called after a scenario, for processes that the client leaves running on purpose; nil: none.
 	ended func(l *lab)
 	// headless are the arguments of a run that does one prompt and ends.
 	headless func(prompt string) []string
 	// tui are the arguments of an interactive session.
 	tui []string
-	// modes are arguments besides, one set for each mode in which nothing may be asked in the first minute; nil: one.
+	// modes are additional arguments, one set for each mode in which nothing may be asked in the first minute; nil:
+	// one mode.
 	modes [][]string
-	// once are the dialogs that its user answers in the first minute, as docs/clients.md says.
+	// once are the dialogs that its user answers in the first minute, according to docs/clients.md.
 	once []dialog
-	// uses is the directive by which the model uses a tool of ours; nil: [[tool NAME INPUT]].
+	// uses is the directive that makes the model use a tool of ours; nil: [[tool NAME INPUT]].
 	uses func(name, input string) string
-	// write is the directive by which the model writes a file with the client's own tool, with PATH for where; "": it
-	// has none but the shell.
+	// write is the directive that makes the model write a file with the client's own tool, with PATH for its path;
+	// "": it has only the shell.
 	write string
-	// ready stands on the screen when the session takes a prompt.
+	// ready matches the screen when the session takes a prompt.
 	ready *regexp.Regexp
-	// pastes says that it takes Enter for a line break if it comes soon after what was typed.
+	// pastes says that it takes an Enter soon after typing for a line break.
 	pastes bool
-	// swallows says that it loses an Enter now and then; ready stands there again when a prompt was sent.
+	// swallows says that it sometimes loses an Enter; ready matches again once a prompt was sent.
 	swallows bool
-	// quit is typed to leave a session, and resume are the arguments that go on with the last one.
+	// quit is typed to leave a session, and resume are the arguments that continue the last one.
 	quit   string
 	resume []string
-	// inUse is asked when a session is resumed whose program was killed, and Enter answers; "": nothing is.
+	// inUse is its question when a session whose program was killed is resumed, answered by Enter; "": it has none.
 	inUse string
-	// breakOff are the keys, as tmux calls them, that break a turn off.
+	// breakOff are the keys that break a turn off, by tmux's names.
 	breakOff []string
-	asking   *asking // its dialogs; nil: they are not tried in numbers
-	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.
+	asking   *asking // its dialogs; nil: TestDialogs does not try them
+	// outlives says that the program outlives its terminal, with or without us: it has to be killed.
 	outlives bool
-	// subagent is the directive ([[tool …]]) by which the model starts a subagent with a prompt, in the foreground.
+	// subagent is the directive ([[tool …]]) that makes the model start a subagent with a prompt, in the foreground.
 	subagent func(prompt string) string
-	// doorless is a config.toml in which an idle session that had no turn yet has no door.
+	// doorless is a config.toml in which an idle session without a turn so far has no door.
 	doorless string
-	// lacks says of scenarios, by name, why they are not for this client: the table says ✗ there.
+	// lacks gives the reasons, by scenario name, why scenarios are not for this client: the table shows ✗ there.
 	lacks map[string]string
-	// more are scenarios that only this client has.
+	// more are scenarios of this client only.
 	more []scenario
 }
 
-// clients are all that are tried. A new one is a file with a function like claude, and a line here.
+// clients are all clients that are tried. A new one is a file with a function like claude, and a line here.
 func clients() []client {
 	return []client{claude(), codex(), gemini(), qwen(), opencode(), pi(), copilot(), cline()}
 }
 
-// scenario is something that must hold with every client.
+// scenario is a behaviour that must hold with every client.
 type scenario struct {
 	name string // of the test
 	row  string // of the table in docs/clients-evidence.md; "": none
@@ -88,7 +89,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestCore runs what ./test has time for.
+// TestCore runs the scenarios that ./test has time for.
 func TestCore(t *testing.T) {
 	for _, c := range clients() {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestCore(t *testing.T) {
 	}
 }
 
-// wanted returns the version of a client that is to be tried, or skips.
+// wanted returns the version of a client to try, or skips.
 func wanted(t *testing.T, name string) clientVersion {
 	t.Helper()
 	if *installed == "" {
@@ -130,7 +131,7 @@ func try(t *testing.T, c client, v clientVersion, s scenario) {
 	}
 	t.Parallel()
 	var l *lab
-	t.Cleanup(func() { // after those of the lab, which may find that something is left
+	t.Cleanup(func() { // after the lab's cleanups, which may find leftovers
 		if t.Failed() {
 			note(no)
 			return

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// cline is cline's command line, which has our MCP server only.
+// cline is cline's command line, which has only our MCP server.
 func cline() client {
 	const noHooks = "its hooks tell nobody (docs/clients-evidence.md)"
 	return client{

@@ -11,13 +11,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// escalated is a use of Codex's shell about which it asks, in the sandbox in which codexAsking is.
+// escalated is a use of Codex's shell that needs permission in codexAsking's sandbox.
 func escalated(name string) string {
 	return `[[tool exec_command {"cmd":"touch ` + name + `","sandbox_permissions":"require_escalated",` +
 		`"justification":"I need ` + name + `"}]]`
 }
 
-// codexAsking opens a session that asks about what is not in its sandbox.
+// codexAsking opens a session that asks for everything outside its sandbox.
 func (l *lab) codexAsking(args ...string) (*terminal, nativeDialog) {
 	l.t.Helper()
 	w := l.tui(append([]string{"-a", "on-request", "-s", "read-only"}, args...)...)
@@ -45,7 +45,7 @@ func (l *lab) here(c mail.Card) (now mail.Card) {
 	return now
 }
 
-// endedAs holds how a dialog ended.
+// endedAs checks how a dialog ended.
 func (l *lab) endedAs(c mail.Card, want string) {
 	l.t.Helper()
 	l.offDesk(c)
@@ -54,7 +54,7 @@ func (l *lab) endedAs(c mail.Card, want string) {
 	}
 }
 
-// codexDialogs: what Codex asks is on the desk while its own dialog stands, and the first answer wins.
+// codexDialogs: Codex's question is on the desk while its own dialog is open, and the first answer wins.
 func codexDialogs(t *testing.T, l *lab) {
 	l.install()
 	w, d := l.codexAsking()
@@ -99,10 +99,10 @@ func codexDialogs(t *testing.T, l *lab) {
 
 	c = ask("four")
 	w.press(d.no...)
-	l.offDesk(c) // it ends the turn, of which a hook tells too
+	l.offDesk(c) // it ends the turn, which a hook reports too
 	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
 
-	c = ask("five") // nobody answers for a while
+	c = ask("five") // no one answers for a while
 	time.Sleep(20 * time.Second)
 	if again := l.here(c); again.Sum != c.Sum {
 		t.Errorf("it is another now: %+v", again)
@@ -118,7 +118,7 @@ func codexDialogs(t *testing.T, l *lab) {
 	}
 }
 
-// codexRule: a rule that Codex offers with a command is written as it is offered, and the next such command runs.
+// codexRule: a rule that Codex offers with a command is written as offered, and the next such command runs.
 func codexRule(t *testing.T, l *lab) {
 	l.install()
 	w, d := l.codexAsking()
@@ -143,7 +143,8 @@ func codexRule(t *testing.T, l *lab) {
 	}
 }
 
-// codexOffice: a post office that is stopped while a dialog stands hinders nobody, and finds it again, or its end.
+// codexOffice: a post office that is stopped during a dialog does not disturb it, and afterwards finds the dialog, or
+// its end.
 func codexOffice(t *testing.T, l *lab) {
 	l.install()
 	w, d := l.codexAsking()
@@ -166,7 +167,7 @@ func codexOffice(t *testing.T, l *lab) {
 	w.prompt("hello three " + escalated("three") + " [[say bye three]]")
 	w.sees(d.shows)
 	l.startOffice()
-	c = l.here(l.cardOf("three", textIs("touch three"))) // of which no hook has told
+	c = l.here(l.cardOf("three", textIs("touch three"))) // no hook reported it
 	l.pp("answer", string(c.ID), "deny")
 	l.request("hello three", "rejected by user")
 	l.endedAs(c, "denied user terminal")
@@ -201,7 +202,7 @@ func codexPatch(t *testing.T, l *lab) {
 	}
 }
 
-// codexQuestion: questions are answered from the desk as in Codex's own dialog, by labels and by words.
+// codexQuestion: questions are answered from the desk as in Codex's own dialog, by labels and in words.
 func codexQuestion(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -209,7 +210,7 @@ func codexQuestion(t *testing.T, l *lab) {
 	w.sees("/plan")
 	looks := 0
 	l.until("plan mode", func() bool {
-		if looks++; looks%20 == 10 { // it takes an Enter that comes fast for a line break
+		if looks++; looks%20 == 10 { // it takes a fast Enter for a line break
 			w.press("Enter")
 		}
 		return strings.Contains(w.screen(), "for Plan mode")
@@ -239,7 +240,7 @@ func codexQuestion(t *testing.T, l *lab) {
 	l.offDesk(c)
 }
 
-// codexServerTool: a tool of an MCP server about which Codex asks is allowed, and refused, from the desk.
+// codexServerTool: an MCP server's tool about which Codex asks is allowed, and refused, from the desk.
 func codexServerTool(t *testing.T, l *lab) {
 	l.install()
 	config := filepath.Join(l.home, ".codex", "config.toml")
@@ -261,8 +262,8 @@ func codexServerTool(t *testing.T, l *lab) {
 	l.endedAs(c, "denied user terminal")
 }
 
-// codexEmbeddedDialogs: a session that is a process of its own tells by its hook before it shows its dialog, which the
-// hook does not keep; while the person is away it waits for them, and is told why not.
+// codexEmbeddedDialogs: a session in a process of its own reports by its hook before it shows its dialog, which the
+// hook does not delay; while the person is away the hook waits for them, and the model gets their words with a denial.
 func codexEmbeddedDialogs(t *testing.T, l *lab) {
 	l.install()
 	w, d := l.codexAsking()
@@ -296,7 +297,7 @@ func codexEmbeddedDialogs(t *testing.T, l *lab) {
 	w.sees("bye four")
 	w.prompt("hello five " + escalated("five") + " [[say bye five]]")
 	c = l.cardOf("five", textIs("touch five"))
-	l.stopOffice() // the hook is silent, and the dialog is there
+	l.stopOffice() // the hook is silent, and the dialog is shown
 	w.sees(d.shows)
 	w.press(d.yes...)
 	l.until("the tool has run", func() bool { return l.exists("five") })
@@ -306,7 +307,7 @@ func codexEmbeddedDialogs(t *testing.T, l *lab) {
 	}
 }
 
-// codexHeadless: a headless run asks nobody, and nothing is on the desk.
+// codexHeadless: a headless run asks no one, and nothing is on the desk.
 func codexHeadless(t *testing.T, l *lab) {
 	l.install()
 	l.pp("away", "--for", "10m")
@@ -318,8 +319,8 @@ func codexHeadless(t *testing.T, l *lab) {
 	}
 }
 
-// codexTwoDialogs: two windows of one server have dialogs at the same time, which each shows although the person is
-// away, and each is given its own answer. That of a window which is closed goes.
+// codexTwoDialogs: two windows of one server have dialogs at the same time. Each shows its own although the person is
+// away, and each gets its own answer. The dialog of a window that is closed leaves the desk.
 func codexTwoDialogs(t *testing.T, l *lab) {
 	l.install()
 	l.pp("away", "--for", "10m")

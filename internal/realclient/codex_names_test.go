@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// Windows of Codex share one server, whose variables are those of the window that started it. These scenarios hold
-// that each window is who it was started as all the same, and that there is nobody where there is no window.
+// Windows of Codex share one server, whose variables are those of the window that started it. These scenarios check
+// that each window still has the identity it was started with, and that a session without a window is no one.
 
-// depot is a project beside the lab's own.
+// depot is a second project.
 func (l *lab) depot() string { return filepath.Join(l.dir, "depot") }
 
 // window opens a terminal in a directory with an interactive session that is given variables.
@@ -27,13 +27,13 @@ func (l *lab) window(dir string, variables ...string) *terminal {
 	return w
 }
 
-// speaks returns directives by which a session says something through its shell and through its tools.
+// speaks returns directives that make a session say something through its shell and through its tools.
 func speaks(who string) string {
 	return "[[sh sleep 1; pennypost send --to user --type status --body 'by shell " + who + "']]" +
 		` [[tool send_message {"to":["user"],"type":"status","body":"by tool ` + who + `"}]]`
 }
 
-// spoke holds that what a session said is from an agent.
+// spoke checks that a session's messages are from an agent.
 func (l *lab) spoke(who string, agent mail.Name) {
 	l.t.Helper()
 	for _, by := range []string{"by shell ", "by tool "} {
@@ -49,7 +49,7 @@ func (l *lab) isIdle(name mail.Name) {
 	l.until(string(name)+" is idle", func() bool { return l.state(name) == mail.Idle })
 }
 
-// wakes holds that mail to an agent begins a turn in the conversation that has a text, and in no other.
+// wakes checks that mail to an agent begins a turn in the conversation that contains a text, and in no other.
 func (l *lab) wakes(name mail.Name, conversation, body string) {
 	l.t.Helper()
 	l.send(name, body)
@@ -62,7 +62,7 @@ func (l *lab) wakes(name mail.Name, conversation, body string) {
 	l.isIdle(name)
 }
 
-// names holds that a request tells its agent what it is called, and does not call it anything else.
+// names checks that a request tells its agent its name, and no other name.
 func (l *lab) names(r model.Request, name mail.Name) {
 	l.t.Helper()
 	if !r.Has("the agent " + string(name) + " ") {
@@ -70,8 +70,8 @@ func (l *lab) names(r model.Request, name mail.Name) {
 	}
 }
 
-// windows: two windows with a name each, in one project, are these two agents in hooks, tools and shells, each is told
-// so in its first turn, and is woken by its own mail.
+// windows: two windows with different names in one project are these two agents in hooks, tools and shells; each is
+// told so in its first turn, and is woken by its own mail.
 func windows(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -94,7 +94,7 @@ func windows(t *testing.T, l *lab) {
 	}
 }
 
-// windowsOnlyServer: so they are by what their calls say alone, where no hooks run.
+// windowsOnlyServer: the same holds without hooks, by the names in their calls alone.
 func windowsOnlyServer(_ *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -106,8 +106,8 @@ func windowsOnlyServer(_ *testing.T, l *lab) {
 	}
 }
 
-// otherProject: a name is its window's, whichever windows came before and are closed: a session in another project
-// is called by its directory, and one that is given the name has it.
+// otherProject: a name is its window's, whichever windows were there before and are closed: a session in another
+// project is named after its directory, and one that is given the name has it.
 func otherProject(t *testing.T, l *lab) {
 	l.must(exec.Command("git", "init", "-q", l.depot()).Run())
 	l.install()
@@ -119,7 +119,7 @@ func otherProject(t *testing.T, l *lab) {
 	first.prompt("/quit")
 	l.until("builder is gone", func() bool { return l.state("builder") == mail.Gone })
 	second := l.window(l.depot())
-	l.project = l.depot() // whose room is meant from here on
+	l.project = l.depot() // the next commands use its room
 	second.prompt("hello second " + speaks("second") + " [[say bye]]")
 	l.names(l.request("hello second"), "codex-depot")
 	l.spoke("second", "codex-depot")
@@ -129,7 +129,7 @@ func otherProject(t *testing.T, l *lab) {
 	l.spoke("third", "builder")
 }
 
-// renamed: a session stays the agent that it is under a new name.
+// renamed: a session remains the same agent under a new name.
 func renamed(_ *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -146,7 +146,7 @@ func renamed(_ *testing.T, l *lab) {
 	l.wakes("critic", "hello reviewer", "ZEBRA for the critic")
 }
 
-// newThread: a window that begins another conversation is still the same agent, which is woken there.
+// newThread: a window that begins another conversation is still the same agent, and is woken there.
 func newThread(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -173,12 +173,12 @@ func (l *lab) threadsLoaded() []string {
 	return found
 }
 
-// quit: there is nobody in a session that has no window any more. Mail for it is promised no door, begins no turn, and
-// is told in the next window.
+// quit: a session without a window is no one's. Its mail is promised no door, begins no turn, and is told in the next
+// window.
 func quit(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
-	l.window(l.project) // the server goes on with it
+	l.window(l.project) // the server keeps running with it
 	w := l.window(l.project, "PENNYPOST_AGENT=builder")
 	w.prompt("hello builder [[say bye]]")
 	l.request("hello builder")
@@ -192,7 +192,7 @@ func quit(t *testing.T, l *lab) {
 	l.nextWindow("ZEBRA after /quit")
 }
 
-// nextWindow holds that mail which waits for builder is told in the next window, and was in no request before.
+// nextWindow checks that mail waiting for builder is told in the next window, and was in no earlier request.
 func (l *lab) nextWindow(body string) {
 	l.t.Helper()
 	w := l.window(l.project, "PENNYPOST_AGENT=builder")
@@ -207,7 +207,7 @@ func (l *lab) nextWindow(body string) {
 	}
 }
 
-// quitAtWork: a turn that a window left behind ends without going on for mail, whatever comes meanwhile.
+// quitAtWork: a turn that a closed window left running ends without continuing for mail, whatever arrives meanwhile.
 func quitAtWork(_ *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -225,13 +225,13 @@ func quitAtWork(_ *testing.T, l *lab) {
 	l.nextWindow("ZEBRA after /quit")
 }
 
-// slowOffice: a post office that takes long to start does not keep the tools from the first request, for which Codex
-// waits a second (0.169.0), nor from being used when it is there.
+// slowOffice: a post office that takes long to start does not keep the tools out of the first request, for which
+// Codex waits a second (0.169.0), nor from working once it is there.
 func slowOffice(t *testing.T, l *lab) {
 	l.pp("install", "codex", "--trust")
 	home := filepath.Join(l.dir, "pp")
 	l.must(os.MkdirAll(home, 0o700))
-	starting, err := durable.TryLock(filepath.Join(home, "start.lock")) // as who starts one does
+	starting, err := durable.TryLock(filepath.Join(home, "start.lock")) // held by a process that starts a post office
 	l.must(err)
 	done := l.begin(`hello slow [[hold office]] ` +
 		`[[tool send_message {"to":["user"],"type":"status","body":"by tool"}]] [[say bye]]`)
@@ -245,7 +245,7 @@ func slowOffice(t *testing.T, l *lab) {
 		t.Errorf("request %d lacks the instructions", r.N)
 	}
 	l.must(starting.Unlock())
-	l.model.Release("office") // whose call starts it
+	l.model.Release("office") // the model's call starts it
 	defer l.pp("stop")
 	l.finished(done)
 	if from := l.from("by tool"); from != mail.AgentAddress(l.agent) {

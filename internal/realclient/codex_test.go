@@ -16,8 +16,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// codex is the Codex CLI. Its terminal sessions share one background server by default, which is how it is tried; the
-// scenarios that end in "Embedded" are those of sessions that are each a process of their own.
+// codex is the Codex CLI. Its terminal sessions share one background server by default, and are tried like that;
+// scenarios whose names end in "Embedded" are those of sessions in processes of their own.
 func codex() client {
 	return client{
 		name: "codex", title: "Codex CLI",
@@ -51,11 +51,11 @@ func codex() client {
 		asking: &asking{open: func(l *lab) *terminal { w, _ := l.codexAsking(); return w }, tool: escalated,
 			shows: "Would you like to run", yes: []string{"y"}, no: []string{"Escape"}, desk: true, notes: true},
 		breakOff: []string{"Escape"},
-		ended: func(l *lab) { // the server that its terminals shared, which the next one would use
+		ended: func(l *lab) { // the server shared by its terminals, which the next scenario would use
 			if l.windows > 0 {
 				_ = l.command(context.Background(), l.version.program, "app-server", "daemon", "stop").Run()
 			}
-			for pid, args := range l.processes() { // which looks for newer versions of that server, and stays
+			for pid, args := range l.processes() { // it looks for newer versions of that server, and stays
 				if strings.HasSuffix(args, "app-server daemon pid-update-loop") {
 					_ = signal(pid, syscall.SIGTERM)
 				}
@@ -125,7 +125,7 @@ wire_api = "responses"
 env_key = "MODEL_KEY"
 `
 
-// embedded runs a scenario with sessions that are a process each.
+// embedded runs a scenario with sessions in processes of their own.
 func embedded(run func(*testing.T, *lab)) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
 		l.client.tui = append(slices.Clone(l.client.tui), "--no-daemon")
@@ -143,7 +143,7 @@ func (l *lab) idleSession() *terminal {
 	return w
 }
 
-// threads returns the ids of the threads that the home has, the newest last.
+// threads returns the ids of the home's threads, the newest last.
 func (l *lab) threads() (ids []string) {
 	files, _ := filepath.Glob(filepath.Join(l.home, ".codex", "sessions", "*", "*", "*", "rollout-*.jsonl"))
 	for _, f := range files {
@@ -153,7 +153,7 @@ func (l *lab) threads() (ids []string) {
 	return ids
 }
 
-// queue puts a text into a session's queue, as codex has it done.
+// queue puts a text into a session's queue by codex queue.
 func (l *lab) queue(text string) {
 	l.t.Helper()
 	cmd := l.command(l.t.Context(), l.version.program, "queue", "--thread", l.threads()[0], "--message", text)
@@ -163,8 +163,8 @@ func (l *lab) queue(text string) {
 	}
 }
 
-// escEmbedded: nobody can start the queue of a session that is a process of its own and was broken off, and nothing is
-// left in it. No door is promised, and the mail comes with the next prompt, once.
+// escEmbedded: no one can start the queue of a session in a process of its own that was broken off, and nothing is
+// left in the queue. No door is promised, and the mail arrives with the next prompt, once.
 func escEmbedded(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -187,7 +187,7 @@ func escEmbedded(t *testing.T, l *lab) {
 	}
 }
 
-// staleRing: a ring whose mail was dealt with costs no request, and does not stop what is queued behind it.
+// staleRing: a ring whose mail was already handled costs no request, and does not block the queue after it.
 func staleRing(t *testing.T, l *lab) {
 	l.install()
 	w := l.idleSession()
@@ -205,7 +205,7 @@ func staleRing(t *testing.T, l *lab) {
 	}
 }
 
-// restart: a post office that was restarted wakes the session that is idle since before.
+// restart: a post office that was restarted wakes a session that has been idle since before.
 func restart(t *testing.T, l *lab) {
 	l.install()
 	l.idleSession()
@@ -216,15 +216,15 @@ func restart(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// untrust takes back that install --trust has trusted the hooks.
+// untrust undoes the trust in the hooks that install --trust recorded.
 func (l *lab) untrust() {
 	l.t.Helper()
 	l.pp("uninstall", "codex")
 	l.pp("install", "codex")
 }
 
-// trustDialog: what install and doctor say of trust is what the person sees, and what they answer is what install
-// --trust writes.
+// trustDialog: the person sees the trust dialog that install and doctor announce, and their answer writes the same as
+// install --trust.
 func trustDialog(t *testing.T, l *lab) {
 	l.install()
 	config := filepath.Join(l.home, ".codex", "config.toml")
@@ -262,7 +262,7 @@ func trustDialog(t *testing.T, l *lab) {
 	}
 }
 
-// untrusted: a headless run of hooks that nobody trusted runs none, says nothing of it, and doctor does.
+// untrusted: a headless run runs no untrusted hooks and does not say so; doctor does.
 func untrusted(t *testing.T, l *lab) {
 	l.install()
 	l.untrust()
@@ -285,13 +285,13 @@ func untrusted(t *testing.T, l *lab) {
 	}
 }
 
-// doctor returns what it says, whatever its exit status.
+// doctor returns doctor's output, whatever its exit status.
 func (l *lab) doctor() string {
 	out, _ := l.command(l.t.Context(), typed, "doctor").CombinedOutput()
 	return string(out)
 }
 
-// onlyServer: without hooks, two sessions are two agents by what their calls say, and a subagent is none.
+// onlyServer: without hooks, two sessions are two agents by their calls alone, and a subagent is none.
 func onlyServer(t *testing.T, l *lab) {
 	l.install()
 	l.must(os.Remove(filepath.Join(l.home, ".codex", "hooks.json")))
@@ -330,7 +330,7 @@ func named(t *testing.T, l *lab) {
 	}
 }
 
-// codexAsks: Codex asks about our tools if its user has it so, and doctor says that.
+// codexAsks: Codex asks about our tools if its user's settings say so, and doctor reports that.
 func codexAsks(t *testing.T, l *lab) {
 	l.install()
 	config := filepath.Join(l.home, ".codex", "config.toml")
@@ -347,8 +347,8 @@ func codexAsks(t *testing.T, l *lab) {
 	l.request("hello ask", `"you":`)
 }
 
-// sandbox: the default sandbox forbids the shell our socket. An agent is told of no command there, and a command says
-// what works.
+// sandbox: the default sandbox denies the shell our socket. There an agent is told no command, and a command's error
+// says what works.
 func sandbox(t *testing.T, l *lab) {
 	l.install()
 	l.pp("agents", "register", string(l.agent))

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What stands on the screen with Copilot's dialogs.
+// Texts on the screen during Copilot's dialogs.
 const (
 	copilotAsks      = "Do you want to run this command?"
 	copilotAsksWhich = "ctrl+d decline"
@@ -16,7 +16,8 @@ const (
 const copilotQuestion = `[[tool ask_user {"message":"Which database?","requestedSchema":{"type":"object","properties":` +
 	`{"db":{"type":"string","title":"Database","enum":["Postgres","SQLite"]}},"required":["db"]}}]]`
 
-// copilotDialogs are the scenarios of Copilot's dialogs without our extension: they are told of and answered there.
+// copilotDialogs are the scenarios of Copilot's dialogs without our extension: they are reported, and answered at the
+// client.
 func copilotDialogs() []scenario {
 	return dialogScenarios(map[string]func(*testing.T, *lab){
 		"dialogSeen": copilotSeen, "dialogRefused": copilotRefused, "dialogClosed": copilotClosed,
@@ -26,7 +27,7 @@ func copilotDialogs() []scenario {
 	})
 }
 
-// copilotAt opens a session and has it do what a prompt says.
+// copilotAt opens a session and gives it a prompt.
 func (l *lab) copilotAt(prompt string) *terminal {
 	l.t.Helper()
 	l.install()
@@ -36,8 +37,8 @@ func (l *lab) copilotAt(prompt string) *terminal {
 	return w
 }
 
-// copilotSeen: a command is on the desk while its dialog stands, takes no answer there, and goes when it is allowed at
-// the client.
+// copilotSeen: a command is on the desk while its dialog is open, takes no answer there, and leaves when it is
+// allowed at the client.
 func copilotSeen(t *testing.T, l *lab) {
 	w := l.copilotAt("hello seen [[sh touch seen]] [[hold on]] [[say bye]]")
 	c := l.shown(w, copilotAsks, "touch seen")
@@ -53,7 +54,7 @@ func copilotSeen(t *testing.T, l *lab) {
 	l.ended("allowed client")
 }
 
-// copilotRefused: so it does when it is refused there.
+// copilotRefused: it leaves the desk when it is refused at the client.
 func copilotRefused(t *testing.T, l *lab) {
 	w := l.copilotAt("hello refused [[sh touch refused]] [[hold on]] [[say bye]]")
 	l.shown(w, copilotAsks, "touch refused")
@@ -67,7 +68,7 @@ func copilotRefused(t *testing.T, l *lab) {
 	l.ended("denied client")
 }
 
-// copilotRefuses says no in the dialog, and why.
+// copilotRefuses says no in the dialog, and gives a reason.
 func copilotRefuses(w *terminal) {
 	w.types("3")
 	w.press("-l", "rather not")
@@ -75,7 +76,7 @@ func copilotRefuses(w *terminal) {
 	w.types("Enter")
 }
 
-// copilotClosed: and when it is closed with Esc, which runs no hook.
+// copilotClosed: it leaves the desk when it is closed with Esc, which runs no hook.
 func copilotClosed(t *testing.T, l *lab) {
 	w := l.copilotAt("hello esc [[sh touch esc]] [[say never]]")
 	l.shown(w, copilotAsks, "touch esc")
@@ -94,7 +95,7 @@ func copilotClosed(t *testing.T, l *lab) {
 	}
 }
 
-// copilotAsked: a question is on the desk with its options, and goes when it is answered.
+// copilotAsked: a question is on the desk with its options, and leaves when it is answered.
 func copilotAsked(t *testing.T, l *lab) {
 	w := l.copilotAt("hello question " + copilotQuestion + " [[hold on]] [[say bye]]")
 	c := l.shown(w, copilotAsksWhich, "Which database?")
@@ -108,7 +109,7 @@ func copilotAsked(t *testing.T, l *lab) {
 	l.model.Release("on")
 }
 
-// copilotForms: a file that is to be written is shown as Copilot has it.
+// copilotForms: a file to write is shown as Copilot shows it.
 func copilotForms(t *testing.T, l *lab) {
 	path := l.project + "/new.txt"
 	w := l.copilotAt(`hello forms [[tool create {"path":"` + path + `","file_text":"one\n\ttwo\n"}]] [[say bye]]`)
@@ -122,7 +123,7 @@ func copilotForms(t *testing.T, l *lab) {
 	l.settled()
 }
 
-// copilotAway: if the person is away, what would be asked there is asked here, and nothing else changes.
+// copilotAway: while the person is away, the desk asks instead of the client, and nothing else changes.
 func copilotAway(t *testing.T, l *lab) {
 	const words = `Not here: use the branch <x> & "wait".`
 	l.install()
@@ -134,7 +135,7 @@ func copilotAway(t *testing.T, l *lab) {
 	if !c.Here || c.Beside {
 		t.Errorf("the card is %+v", c)
 	}
-	time.Sleep(12 * time.Second) // it waits as long as it takes
+	time.Sleep(12 * time.Second) // it waits without a limit
 	l.answers(l.asks("touch away"), "allow")
 	l.runs("away")
 	l.answers(l.asks("touch denied"), "deny", words)
@@ -154,7 +155,7 @@ func copilotAway(t *testing.T, l *lab) {
 	l.settled()
 }
 
-// copilotAwayEsc: Esc while it waits here leaves nothing.
+// copilotAwayEsc: Esc while the desk waits leaves nothing.
 func copilotAwayEsc(t *testing.T, l *lab) {
 	l.install()
 	l.pp("away", "--for", "10m")
@@ -172,13 +173,13 @@ func copilotAwayEsc(t *testing.T, l *lab) {
 	l.leftAlone(w)
 }
 
-// leftAlone closes a terminal, and waits until nothing of it is left.
+// leftAlone closes a terminal, and waits until none of its processes is left.
 func (l *lab) leftAlone(w *terminal) {
 	l.must(l.tmux("kill-session", "-t", w.name()).Run())
 	l.alone()
 }
 
-// copilotNoOffice: a post office that stands still, or is killed, disturbs neither dialog nor client.
+// copilotNoOffice: a post office that is frozen, or killed, disturbs neither dialog nor client.
 func copilotNoOffice(_ *testing.T, l *lab) {
 	w := l.copilotAt("hello frozen [[sh touch frozen]] [[say bye]]")
 	l.shown(w, copilotAsks, "touch frozen")
@@ -205,7 +206,7 @@ func copilotNoOffice(_ *testing.T, l *lab) {
 	l.goesOn("hello killed")
 }
 
-// copilotHeadless: a headless run asks nobody, unless the person is away.
+// copilotHeadless: a headless run asks no one, unless the person is away.
 func copilotHeadless(t *testing.T, l *lab) {
 	l.install()
 	<-l.begin("hello headless [[sh touch never]] [[say bye]]")
@@ -220,7 +221,7 @@ func copilotHeadless(t *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// copilotTwo: of two commands of one message each is asked about, and each is shown as what it is.
+// copilotTwo: for two commands in one message there are two dialogs, and each shows its own command.
 func copilotTwo(t *testing.T, l *lab) {
 	w := l.copilotAt("hello two [[sh touch one]] [[sh touch two]] [[say bye]]")
 	for _, name := range []string{"one", "two"} {
@@ -236,7 +237,7 @@ func copilotTwo(t *testing.T, l *lab) {
 	l.ended("allowed client", "allowed client")
 }
 
-// copilotBeside is how Copilot asks with our extension, which may answer.
+// copilotBeside describes Copilot with our extension, which may answer.
 func copilotBeside() beside {
 	return beside{
 		install: func(l *lab) {
@@ -258,7 +259,7 @@ func copilotBeside() beside {
 	}
 }
 
-// copilotNoConsent: an extension that may not answer leaves what is asked to the hooks.
+// copilotNoConsent: an extension that may not answer leaves the dialogs to the hooks.
 func copilotNoConsent(t *testing.T, l *lab) {
 	copilotBeside().setUp(l)
 	w := l.open(l.version.program, "--experimental")
@@ -276,12 +277,12 @@ func copilotNoConsent(t *testing.T, l *lab) {
 	l.settled()
 }
 
-// copilotBesideSubagent: a dialog of a subagent's is one card, and answered there.
+// copilotBesideSubagent: a subagent's dialog is one card, and answered there.
 func copilotBesideSubagent(t *testing.T, l *lab) {
 	b := copilotBeside()
 	w := b.begin(l, "hello parent "+l.client.subagent("hello child [[sh touch child]] [[say done]]")+" [[say bye]]")
 	l.shown(w, b.asks, "touch child")
-	time.Sleep(2 * time.Second) // until all who know of it have told
+	time.Sleep(2 * time.Second) // until every source has reported it
 	cards := l.cards()
 	if len(cards) != 1 || !cards[0].Here {
 		t.Fatalf("the cards are %+v", cards)

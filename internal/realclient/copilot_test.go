@@ -33,7 +33,7 @@ func copilot() client {
 		},
 		write:    `[[tool create {"path":"PATH","file_text":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
-		// Its extensions are on, as docs/clients.md says that they have to be to wake it; see extension.
+		// Its extensions are on, which docs/clients.md requires for waking it; see extension.
 		tui:   []string{"--experimental"},
 		ready: regexp.MustCompile(`(?m)^\s*❯`),
 		quit:  "/exit", resume: []string{"--continue"},
@@ -87,23 +87,23 @@ func copilotSubagentCancel(t *testing.T, l *lab) {
 	}
 }
 
-// copilotEscTwice: Esc, Esc takes the turn back, and the prompt into the line that is typed. Mail that came before
-// reaches the model all the same.
+// copilotEscTwice: Esc, Esc takes the turn back, and the prompt returns to the input line. Mail that arrived earlier
+// still reaches the model.
 func copilotEscTwice(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
 	w.prompt("hello esc [[hold for ever]] [[say never]]")
 	l.request("hello esc")
 	id := l.send(l.agent, "ZEBRA before Esc")
-	l.until("the turn is taken back", func() bool { // two keys that come fast enough
+	l.until("the turn is taken back", func() bool { // two keys in quick succession
 		w.press("Escape")
 		return !strings.Contains(w.screen(), "Working")
 	})
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// copilotEscDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc. The
-// dialog is about a tool of ours; install and doctor have said that it would come.
+// copilotEscDialog: mail that arrived during a dialog reaches the model after the person has closed the dialog with
+// Esc. The dialog is about a tool of ours; install and doctor have announced it.
 func copilotEscDialog(t *testing.T, l *lab) {
 	if said := l.pp("install", l.client.name, "--ask"); !strings.Contains(said, "asks you before") {
 		t.Errorf("install does not say what will ask:\n%s", said)
@@ -121,7 +121,7 @@ func copilotEscDialog(t *testing.T, l *lab) {
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// copilotExtension: what install says turns the extension on; then a headless run leaves no monitor behind.
+// copilotExtension: install's command turns the extension on; a headless run then leaves no monitor running.
 func copilotExtension(t *testing.T, l *lab) {
 	_, said, ok := strings.Cut(l.pp("install", l.client.name), ": copilot config ")
 	said, _, _ = strings.Cut(said, "\n")
@@ -142,7 +142,7 @@ func copilotExtension(t *testing.T, l *lab) {
 	l.wokenWhenIdle()
 }
 
-// copilotFailure: a tool that fails tells as one that succeeds.
+// copilotFailure: a failed tool tells of mail like a successful one.
 func copilotFailure(t *testing.T, l *lab) {
 	l.install()
 	done := l.begin("hello failure [[hold before]] " +
@@ -155,7 +155,8 @@ func copilotFailure(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// copilotSecondPrompt: mail that came to an idle session without a door is in the first request of the next prompt.
+// copilotSecondPrompt: mail that arrived for an idle session without a door is in the first request of the next
+// prompt.
 func copilotSecondPrompt(t *testing.T, l *lab) {
 	l.client.tui = nil
 	l.install()
@@ -169,7 +170,7 @@ func copilotSecondPrompt(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// copilotTmux: without the extension, an idle session is woken by what is typed into its prompt.
+// copilotTmux: without the extension, an idle session is woken by typing into its prompt.
 func copilotTmux(t *testing.T, l *lab) {
 	l.client.tui = nil
 	l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
@@ -177,8 +178,8 @@ func copilotTmux(t *testing.T, l *lab) {
 	l.wokenWhenIdle()
 }
 
-// copilotModelFails: a turn that ends because the model cannot be reached, of which the client says that it could go
-// on, leaves the agent idle, and its mail wakes it.
+// copilotModelFails: a turn that ends because the model cannot be reached, and that the client calls resumable,
+// leaves the agent idle, and its mail wakes it.
 func copilotModelFails(_ *testing.T, l *lab) {
 	l.install()
 	w := l.tui()

@@ -18,20 +18,20 @@ var (
 	dialogSeed = flag.Uint64("dialogs.seed", 0, "seed of TestDialogs; 0: a new one")
 )
 
-// asking is how a client asks about a command, and what may answer.
+// asking describes a client's dialog about a command, and who may answer.
 type asking struct {
 	open    func(l *lab) *terminal   // a session that asks; nil: as in the other scenarios
-	tool    func(name string) string // the directive that makes a file; nil: a command does
-	shows   string                   // what its dialog has on the screen
+	tool    func(name string) string // the directive that makes a file; nil: a command
+	shows   string                   // on the screen during the dialog
 	yes, no []string                 // keys that answer there
-	desk    bool                     // so does the desk
-	// notes says that it notes by itself that it is at a dialog, so that a post office which was away knows.
+	desk    bool                     // the desk may answer
+	// notes says that it records its dialogs itself, so that a post office that was away learns of them.
 	notes bool
-	// doubt says that it does not tell that its person has refused.
+	// doubt says that it does not report its person's refusal.
 	doubt bool
 }
 
-// opens opens a session with these arguments, and no others.
+// opens opens a session with exactly these arguments.
 func opens(args ...string) func(*lab) *terminal {
 	return func(l *lab) *terminal {
 		w := l.open(append([]string{l.version.program}, args...)...)
@@ -40,8 +40,9 @@ func opens(args ...string) func(*lab) *terminal {
 	}
 }
 
-// TestDialogs has each client show dialogs that are answered in random order of who is first: the desk, the person
-// at the client, nobody for a while, Esc, the end of the client or of the post office. ./test proof --dialogs runs it.
+// TestDialogs makes each client show dialogs, which are answered in random order of who is first: the desk, the
+// person at the client, no one for a while, Esc, the end of the client or of the post office. ./test proof --dialogs
+// runs it.
 func TestDialogs(t *testing.T) {
 	if *dialogs == 0 {
 		t.Skip("without -dialogs")
@@ -76,13 +77,13 @@ type dialogProof struct {
 	toDesk, toTool, toGo []time.Duration
 }
 
-// fate is one thing that may happen to a dialog.
+// fate is one possible outcome of a dialog.
 type fate struct {
 	name string
-	runs bool // then the command has run
+	runs bool // the command has run then
 	do   func(p *dialogProof, c mail.Card)
-	desk bool // it needs the desk to answer
-	away bool // the post office is away when it ends
+	desk bool // the desk must be able to answer
+	away bool // the post office is away at the end
 }
 
 func fates() []fate {
@@ -107,7 +108,7 @@ func (p *dialogProof) run(n int) {
 		all := slices.DeleteFunc(fates(), func(f fate) bool { return f.desk && !p.how.desk })
 		f := all[p.rand.IntN(len(all))]
 		if i >= 3*len(all) && strings.Contains(f.name, "killed") && p.rand.IntN(3) > 0 {
-			f = all[0] // ends take long, and some are enough
+			f = all[0] // ends take long, so only some
 		}
 		p.one(i, f)
 		if p.t.Failed() {
@@ -121,7 +122,7 @@ func (p *dialogProof) begin() {
 	p.window = p.how.open(p.lab)
 }
 
-// one has one dialog stand, and something happen to it.
+// one opens one dialog, and applies a fate to it.
 func (p *dialogProof) one(i int, f fate) {
 	name := fmt.Sprintf("f%03d", i)
 	tool := "[[sh touch " + name + "]]"
@@ -141,12 +142,12 @@ func (p *dialogProof) one(i int, f fate) {
 	}
 	if f.away && !p.how.notes {
 		p.rested()
-		p.window.prompt("hello later " + name + " [[say later-" + name + "]]") // which tells that it is over
+		p.window.prompt("hello later " + name + " [[say later-" + name + "]]") // this proves that it is over
 		p.until("the model has answered", func() bool { return p.said("later-" + name) })
 	}
 	began := time.Now()
 	p.until("the dialog is off the desk", p.nothingStands)
-	if f.runs || !p.how.doubt { // else there is no proof that it is over
+	if f.runs || !p.how.doubt { // otherwise nothing proves that it is over
 		p.toGo = append(p.toGo, time.Since(began))
 	}
 	if f.runs {
@@ -161,14 +162,14 @@ func (p *dialogProof) one(i int, f fate) {
 	}
 }
 
-// said reports whether the model has said something.
+// said reports whether the model has said a text.
 func (p *dialogProof) said(text string) bool {
 	return slices.ContainsFunc(p.model.Requests(), func(r model.Request) bool {
 		return strings.Contains(r.Answer, "say "+text)
 	})
 }
 
-// cardToAnswer is the card of a dialog, when it can be answered from the desk if it ever can.
+// cardToAnswer returns the card of a dialog, once it can be answered from the desk if the client allows that.
 func (p *dialogProof) cardToAnswer(text string) (c mail.Card) {
 	p.until("the card can be answered", func() bool {
 		c = p.card(text)
@@ -177,7 +178,7 @@ func (p *dialogProof) cardToAnswer(text string) (c mail.Card) {
 	return c
 }
 
-// nothingStands reports whether no dialog is on the desk that is not in doubt.
+// nothingStands reports whether the desk has no dialog except those in doubt.
 func (p *dialogProof) nothingStands() bool {
 	return !slices.ContainsFunc(p.cards(), func(c mail.Card) bool { return !c.Doubt || !p.how.doubt })
 }
@@ -191,7 +192,7 @@ func (p *dialogProof) rested() {
 	})
 }
 
-// opened is when a dialog opened, as the journal has it.
+// opened is when a dialog opened, according to the journal.
 func (p *dialogProof) opened(id mail.ID) time.Time {
 	for _, e := range p.events() {
 		if e.Dialog != nil && e.Dialog.ID == id {
@@ -201,7 +202,7 @@ func (p *dialogProof) opened(id mail.ID) time.Time {
 	return time.Time{}
 }
 
-// outcomesOf is how often the journal says that a dialog ended.
+// outcomesOf counts the ends of a dialog in the journal.
 func (p *dialogProof) outcomesOf(id mail.ID) (n int) {
 	for _, e := range p.events() {
 		if e.Dialog != nil && e.Dialog.ID == id && e.Dialog.Outcome != "" {
@@ -211,7 +212,7 @@ func (p *dialogProof) outcomesOf(id mail.ID) (n int) {
 	return n
 }
 
-// there answers at the client. Clients do not take every key that comes while they draw.
+// there answers at the client. Clients lose some keys that arrive while they draw.
 func (p *dialogProof) there(keys []string) {
 	p.t.Helper()
 	looks := 0
@@ -248,7 +249,7 @@ func (p *dialogProof) refusedThere(mail.Card) {
 	p.there(p.how.no)
 }
 
-// both has the desk and the person allow it in the same moment.
+// both makes the desk and the person allow it at the same moment.
 func (p *dialogProof) both(c mail.Card) {
 	done := make(chan struct{})
 	go func() {
@@ -262,7 +263,7 @@ func (p *dialogProof) both(c mail.Card) {
 }
 
 func (p *dialogProof) nobody(c mail.Card) {
-	time.Sleep(8 * time.Second) // longer than any client waits before it tells somebody
+	time.Sleep(8 * time.Second) // longer than any client waits before it notifies someone
 	if list := p.standing(); len(list) != 1 || list[0].ID != c.ID {
 		p.t.Errorf("after a while on the desk: %+v", list)
 	}
@@ -302,13 +303,13 @@ func (p *dialogProof) clientKilled(mail.Card) {
 	p.begin()
 }
 
-// standing are the cards but for those in doubt of dialogs before.
+// standing are the cards except those in doubt of earlier dialogs.
 func (p *dialogProof) standing() []mail.Card {
 	list := p.cards()
 	return list[max(0, len(list)-1):]
 }
 
-// report says what was measured.
+// report logs the measurements.
 func (p *dialogProof) report() {
 	total := 0
 	for _, n := range p.counts {

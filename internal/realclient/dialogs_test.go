@@ -9,19 +9,18 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The dialogs of clients on the person's desk. What is asked and what became of it is said by the commands, as the
-// person has them.
+// The dialogs of clients on the person's desk. The tests see questions and outcomes through the person's commands.
 
-// settlesIn is how long a dialog may be on the desk once there is proof that it is over.
+// settlesIn is the longest a dialog may be on the desk after proof that it is over.
 const settlesIn = 2 * time.Second
 
-// cards are what the person is asked at present.
+// cards are the person's open questions.
 func (l *lab) cards() []mail.Card {
 	l.t.Helper()
 	return ask[mail.Cards](l, "dialogs").Cards
 }
 
-// card waits for a dialog that has all of these texts in what it asks, and returns it whole.
+// card waits for a dialog whose text contains all of these texts, and returns it whole.
 func (l *lab) card(texts ...string) (c mail.Card) {
 	l.t.Helper()
 	l.until("a card with "+strings.Join(texts, ", "), func() bool {
@@ -39,7 +38,7 @@ func (l *lab) card(texts ...string) (c mail.Card) {
 	return c
 }
 
-// asks is card for a dialog at which the agent must be said to stand.
+// asks is card for a dialog whose agent must also be asking.
 func (l *lab) asks(texts ...string) mail.Card {
 	l.t.Helper()
 	c := l.card(texts...)
@@ -47,7 +46,7 @@ func (l *lab) asks(texts ...string) mail.Card {
 	return c
 }
 
-// settled holds that no dialog is on the desk soon after now.
+// settled checks that no dialog is on the desk soon after now.
 func (l *lab) settled() {
 	l.t.Helper()
 	l.settledSince(time.Now())
@@ -67,7 +66,7 @@ func (l *lab) answers(c mail.Card, said ...string) {
 	l.pp(append([]string{"answer", string(c.ID)}, said...)...)
 }
 
-// refused holds that the desk does not take an answer, because of a reason.
+// refused checks that the desk refuses an answer, for a certain reason.
 func (l *lab) refused(c mail.Card, why string, said ...string) {
 	l.t.Helper()
 	text, err := l.try(append([]string{"answer", string(c.ID)}, said...)...)
@@ -76,7 +75,7 @@ func (l *lab) refused(c mail.Card, why string, said ...string) {
 	}
 }
 
-// outcomes are what the journal says of how dialogs ended: "allowed user terminal".
+// outcomes are the ends of dialogs in the journal: "allowed user terminal".
 func (l *lab) outcomes() (list []string) {
 	l.t.Helper()
 	for _, e := range l.events() {
@@ -87,7 +86,7 @@ func (l *lab) outcomes() (list []string) {
 	return list
 }
 
-// ended holds how the dialogs ended, in order.
+// ended checks how the dialogs ended, in order.
 func (l *lab) ended(want ...string) {
 	l.t.Helper()
 	if got := l.outcomes(); !slices.Equal(got, want) {
@@ -95,13 +94,13 @@ func (l *lab) ended(want ...string) {
 	}
 }
 
-// undisturbed waits until the client goes on without a post office.
+// runs waits until a tool has made its file.
 func (l *lab) runs(name string) {
 	l.t.Helper()
 	l.until("the tool has run", func() bool { return l.exists(name) })
 }
 
-// dialogScenarios are what is tried of the dialogs of every client that has the names for it.
+// dialogScenarios are scenarios of one client's dialogs, by name.
 func dialogScenarios(all map[string]func(*testing.T, *lab)) (list []scenario) {
 	names := make([]string, 0, len(all))
 	for name := range all {
@@ -114,7 +113,7 @@ func dialogScenarios(all map[string]func(*testing.T, *lab)) (list []scenario) {
 	return list
 }
 
-// dialogEvents are what the journal says of dialogs.
+// dialogEvents are the journal's events of dialogs.
 func (l *lab) dialogEvents() (list []mail.DialogChange) {
 	l.t.Helper()
 	for _, e := range l.events() {

@@ -9,14 +9,14 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// dialog is a question of a client, and the keys by which its user says yes.
+// dialog is a question of a client, and the keys with which its user says yes.
 type dialog struct {
 	shows string
 	keys  []string
 }
 
-// firstMinute: after install, and in a folder that is new to the client, its user answers the dialogs that
-// docs/clients.md names, and no other one stands before a tool of ours, in any of its modes.
+// firstMinute: after install, in a folder that is new to the client, its user answers the dialogs that
+// docs/clients.md names, and no other comes before a tool of ours, in any of its modes.
 func firstMinute(t *testing.T, l *lab) {
 	modes := l.client.modes
 	if modes == nil {
@@ -33,7 +33,7 @@ func firstMinute(t *testing.T, l *lab) {
 		w.begins()
 		w.prompt("hello first [[say hi]]")
 		w.answers(func() bool { return first.asked("hello first") })
-		w.sees("hi") // by then the tools are there
+		w.sees("hi") // the tools are loaded by then
 		w.prompt("hello second " + first.allTools())
 		first.usedAll(id)
 		if len(first.agreed) != len(c.once) {
@@ -50,7 +50,7 @@ func unattended(_ *testing.T, l *lab) {
 	l.usedAll(id)
 }
 
-// answers answers the dialogs that the client's user answers, each once, until something holds.
+// answers answers the dialogs that the client's user answers, each once, until a condition holds.
 func (t *terminal) answers(holds func() bool) {
 	t.l.t.Helper()
 	t.l.until(t.l.client.title+" goes on after its first dialogs", func() bool {
@@ -69,8 +69,8 @@ func (t *terminal) answers(holds func() bool) {
 	})
 }
 
-// begins answers all that the client asks at its start, until it takes a prompt. It may show one before it asks, and
-// between two of its questions.
+// begins answers all questions that the client asks at its start, until it takes a prompt. The client may show a
+// prompt before it asks, and between two of its questions.
 func (t *terminal) begins() {
 	t.l.t.Helper()
 	t.answers(func() bool {
@@ -78,7 +78,7 @@ func (t *terminal) begins() {
 	})
 }
 
-// answer presses a key when the screen stands still, as a person does, until it shows that the key was taken.
+// answer presses a key when the screen is still, as a person does, until the screen shows that it was accepted.
 func (t *terminal) answer(key string) {
 	t.l.t.Helper()
 	before, still, looks, pressed := "", 0, 0, false
@@ -89,8 +89,8 @@ func (t *terminal) answer(key string) {
 		} else if before, still = screen, 0; pressed {
 			return true
 		}
-		if looks++; still >= 20 || looks%60 == 0 { // a second, or three of one that never stands still
-			t.press(key) // again, because a client that starts may lose it
+		if looks++; still >= 20 || looks%60 == 0 { // a second, or three on a screen that is never still
+			t.press(key) // again, because a starting client may lose it
 			still, pressed = -20, true
 		}
 		return false
@@ -106,7 +106,7 @@ func (l *lab) asked(text string) bool {
 func (l *lab) letterForAll() mail.ID {
 	l.t.Helper()
 	l.pp("agents", "register", string(l.agent))
-	return l.send(l.agent, "ZEBRA in the first minute", "--type", "status") // which wakes nobody
+	return l.send(l.agent, "ZEBRA in the first minute", "--type", "status") // wakes no one
 }
 
 // allTools is a script in which an agent uses each of our tools once.
@@ -122,7 +122,7 @@ func (l *lab) allTools() string {
 		use("wait_for_messages", `{"timeout_seconds":1}`) + " [[say bye]]"
 }
 
-// usedAll holds that an agent came to the end of allTools, and that its tools did what they do.
+// usedAll checks that an agent reached the end of allTools, and that its tools worked.
 func (l *lab) usedAll(id mail.ID) {
 	l.t.Helper()
 	l.request("No mail came within 1s") // in the answer of the last

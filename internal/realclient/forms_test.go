@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// formsVar makes this program an MCP server whose one tool, ask, has the client show a form.
+// formsVar makes this program an MCP server whose one tool, ask, makes the client show a form.
 const formsVar = "PENNYPOST_TEST_FORMS"
 
 // serveForms is that server, on standard input and output (modelcontextprotocol.io, 2025-06-18).
@@ -62,7 +62,7 @@ func say(v any) {
 	}
 }
 
-// withMember is a JSON file of the home with a member more.
+// withMember is a JSON file of the home with an additional member.
 func withMember(l *lab, file, name string, value any) map[string]any {
 	members := map[string]any{}
 	text, err := os.ReadFile(filepath.Join(l.home, file))

@@ -10,7 +10,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// gemini is Gemini CLI.
 func gemini() client {
 	return client{
 		name: "gemini", title: "Gemini CLI",
@@ -24,7 +23,7 @@ func gemini() client {
 			l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
 		},
 		trust: func(l *lab) { l.write(".gemini/trustedFolders.json", map[string]any{l.project: "TRUST_FOLDER"}) },
-		// In a headless run it knows no tool that it would have to ask about.
+		// A headless run leaves out every tool that it would have to ask about.
 		shell: grants("--allowed-tools", "run_shell_command,write_file,replace"),
 		once:  []dialog{{"1. Trust folder", []string{"Enter"}}},
 		env: func(l *lab) []string {
@@ -61,7 +60,7 @@ func gemini() client {
 	}
 }
 
-// geminiForgery: what mail says in escaped brackets is no fence where the client escapes those of ours.
+// geminiForgery: escaped brackets in mail make no fence where the client escapes those of ours.
 func geminiForgery(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -88,7 +87,7 @@ func geminiForgery(t *testing.T, l *lab) {
 	}
 }
 
-// escDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc.
+// escDialog: mail that arrived during a dialog reaches the model after the person has closed the dialog with Esc.
 func escDialog(shows string) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
 		l.install()
@@ -105,7 +104,7 @@ func escDialog(shows string) func(*testing.T, *lab) {
 }
 
 // geminiEscAnswered: Esc while the model thinks again, after it has said something and used a tool, takes the whole
-// turn back. What was told in it, and what came since, reaches the model again.
+// turn back. Mail told in it, and mail since then, reaches the model again.
 func geminiEscAnswered(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -129,7 +128,7 @@ func geminiEscAnswered(t *testing.T, l *lab) {
 	l.told(r, "LLAMA before Esc")
 }
 
-// geminiEscText: mail that a turn's end would tell after Esc is not said to be shown before it is.
+// geminiEscText: mail that the end of a turn would tell after Esc is not marked presented before it is shown.
 func geminiEscText(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -141,7 +140,7 @@ func geminiEscText(t *testing.T, l *lab) {
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// geminiIdleDefault: a session that asks before it uses tools is woken too, and not while it asks.
+// geminiIdleDefault: a session that asks before it uses tools is woken too, but not while it asks.
 func geminiIdleDefault(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()

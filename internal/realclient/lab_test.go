@@ -20,38 +20,38 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// patience bounds everything that is expected to happen: the machine may be busy with other clients.
+// patience bounds every wait for an expected event: the machine may be busy with other clients.
 const patience = 120 * time.Second
 
-// lab is where one scenario takes place: a home, a project, a post office, a scripted model and a client.
+// lab is the environment of one scenario: a home, a project, a post office, a scripted model and a client.
 type lab struct {
 	t       *testing.T
 	client  client
 	version clientVersion
-	dir     string // everything is below it
+	dir     string // contains everything
 	home    string // HOME
 	project string // a Git repository
 	agent   mail.Name
 	model   *model.Server
 	more    []string // variables on top of environ
 
-	office  *exec.Cmd     // the post office; nil: it does not run
-	seconds time.Duration // what the table is to say; 0: nothing
-	windows int           // how many terminals were opened
+	office  *exec.Cmd     // the post office; nil: not running
+	seconds time.Duration // duration for the table; 0: none
+	windows int           // number of terminals opened
 
 	letterNumber int             // of the last letter in promises
-	agreed       map[string]bool // the dialogs, by what they show
+	agreed       map[string]bool // dialogs answered, by their text
 }
 
-// newLab makes a lab in which Pennypost is not installed, and nothing runs but the model. When the test ends, so do
-// all of its processes; one that was not asked for is an error.
+// newLab makes a lab in which Pennypost is not installed, and nothing runs but the model. All of its processes end
+// with the test; one that should have ended before is an error.
 func newLab(t *testing.T, c client, v clientVersion) *lab {
 	t.Helper()
 	labs := filepath.Join(filepath.Dir(*installed), "labs") // some clients refuse a home below /tmp
 	dir := ""
 	err := os.MkdirAll(labs, 0o700)
 	if err == nil {
-		dir, err = os.MkdirTemp(labs, "") // whose name is short, as the paths of sockets must be
+		dir, err = os.MkdirTemp(labs, "") // a short name, as the paths of sockets must be
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -77,14 +77,14 @@ func newLab(t *testing.T, c client, v clientVersion) *lab {
 	return l
 }
 
-// shell has the person let the client run commands.
+// shell lets the client run commands, as its person would.
 func (l *lab) shell() {
 	if l.client.shell != nil {
 		l.client.shell(l)
 	}
 }
 
-// grants returns a shell of a client whose arguments let it run commands.
+// grants returns a client.shell that adds arguments which let the client run commands.
 func grants(args ...string) func(*lab) {
 	return func(l *lab) {
 		headless := l.client.headless
@@ -101,7 +101,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-// write makes a file below the home, or at an absolute path. A value that is no string is written as JSON.
+// write makes a file below the home, or at an absolute path. A value other than a string is written as JSON.
 func (l *lab) write(path string, v any) {
 	l.t.Helper()
 	text, ok := v.(string)
@@ -117,7 +117,7 @@ func (l *lab) write(path string, v any) {
 	l.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
-// environ is the whole environment of a process of the lab.
+// environ is the whole environment of a process in the lab.
 func (l *lab) environ() []string {
 	env := []string{
 		"PATH=" + filepath.Dir(os.Getenv(binaryVar)) + ":" + filepath.Dir(l.version.program) + ":" + os.Getenv("PATH"),
@@ -131,7 +131,7 @@ func (l *lab) environ() []string {
 	return append(env, l.more...)
 }
 
-// command returns a command in the project, which is killed with all that it started when ctx ends.
+// command returns a command in the project, which is killed with all its children when ctx ends.
 func (l *lab) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = l.project, l.environ()
@@ -140,7 +140,7 @@ func (l *lab) command(ctx context.Context, name string, args ...string) *exec.Cm
 	return cmd
 }
 
-// pp runs pennypost as the person, and returns what it says.
+// pp runs pennypost as the person, and returns its output.
 func (l *lab) pp(args ...string) string {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -155,7 +155,7 @@ func (l *lab) pp(args ...string) string {
 	return string(out)
 }
 
-// try runs pennypost as the person, and returns all that it says, and how it failed.
+// try runs pennypost as the person, and returns all its output and its error.
 func (l *lab) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -206,8 +206,8 @@ func (l *lab) stopOffice() {
 	if l.office == nil {
 		return
 	}
-	_ = l.office.Process.Signal(os.Interrupt) // it may have ended
-	_ = l.office.Wait()                       // with whatever status
+	_ = l.office.Process.Signal(os.Interrupt) // it may have ended already
+	_ = l.office.Wait()                       // with any status
 	l.office = nil
 }
 
@@ -224,7 +224,7 @@ func (l *lab) agents() []mail.Agent {
 	return ask[struct{ Agents []mail.Agent }](l, "agents").Agents
 }
 
-// state returns what the roster says of an agent; "": it does not know it.
+// state returns an agent's state in the roster; "": the agent is unknown.
 func (l *lab) state(name mail.Name) mail.State {
 	l.t.Helper()
 	for _, a := range l.agents() {
@@ -235,7 +235,7 @@ func (l *lab) state(name mail.Name) mail.State {
 	return ""
 }
 
-// marks returns what the journal says that an agent did with a message, in order: notified, presented, read, …
+// marks returns an agent's marks on a message, in the journal's order: notified, presented, read, …
 func (l *lab) marks(id mail.ID, name mail.Name) []mail.Mark {
 	l.t.Helper()
 	var marks []mail.Mark
@@ -260,7 +260,7 @@ func (l *lab) marks(id mail.ID, name mail.Name) []mail.Mark {
 	return marks
 }
 
-// events are all that the journals say.
+// events returns all events of the journals.
 func (l *lab) events() (events []mail.Event) {
 	l.t.Helper()
 	files, _ := filepath.Glob(filepath.Join(l.dir, "pp", "rooms", "*", "mailbox.jsonl"))
@@ -276,7 +276,7 @@ func (l *lab) events() (events []mail.Event) {
 	return events
 }
 
-// from waits until a message of a body is there, and returns who sent it.
+// from waits for a message with a body, and returns its sender.
 func (l *lab) from(body string) (from mail.Address) {
 	l.t.Helper()
 	l.until("mail says "+body, func() bool {
@@ -292,13 +292,13 @@ func (l *lab) from(body string) (from mail.Address) {
 	return from
 }
 
-// exists reports whether a file is in the project.
+// exists reports whether the project has a file.
 func (l *lab) exists(name string) bool {
 	_, err := os.Stat(filepath.Join(l.project, name))
 	return err == nil
 }
 
-// until waits for a condition, and fails the test if it does not come.
+// until waits for a condition, and fails the test if it does not become true.
 func (l *lab) until(what string, holds func() bool) {
 	l.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
@@ -308,7 +308,7 @@ func (l *lab) until(what string, holds func() bool) {
 	}
 }
 
-// scene is what there is to see when something went wrong.
+// scene describes the state of the lab for a failed test.
 func (l *lab) scene() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; the model was asked:\n", l.dir)
@@ -327,7 +327,7 @@ func (l *lab) scene() string {
 	return b.String()
 }
 
-// request waits for a request that the model was asked with tools, and that has all of the texts.
+// request waits for a request with tools that has all of the texts.
 func (l *lab) request(texts ...string) model.Request {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -348,7 +348,7 @@ func hasAll(r *model.Request, texts []string) bool {
 	return true
 }
 
-// told holds that a request has the body of a message once, and fenced.
+// told checks that a request has the body of a message once, and fenced.
 func (l *lab) told(r model.Request, body string) {
 	l.t.Helper()
 	if n := r.Copies(body); n != 1 {
@@ -359,34 +359,34 @@ func (l *lab) told(r model.Request, body string) {
 	}
 }
 
-// result is how a headless run ended.
+// result is the end of a headless run.
 type result struct {
 	out  string
 	err  error
 	took time.Duration
 }
 
-// begin starts the client for one prompt. The channel is given how it ended.
+// begin starts the client for one prompt. The channel receives its result.
 func (l *lab) begin(prompt string) <-chan result {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	cmd := l.command(ctx, l.version.program, l.client.headless(prompt)...)
 	done, began := make(chan result, 1), time.Now()
-	go func() { // which ends with the client, and that with ctx
+	go func() { // ends with the client, which ends with ctx
 		defer cancel()
 		out, err := cmd.CombinedOutput()
-		_ = os.WriteFile(filepath.Join(l.dir, "headless.out"), out, 0o600) // for a look afterwards
+		_ = os.WriteFile(filepath.Join(l.dir, "headless.out"), out, 0o600) // for inspection
 		done <- result{string(out), err, time.Since(began)}
 	}()
 	return done
 }
 
-// alone waits until nothing of the lab runs but the post office.
+// alone waits until nothing in the lab runs but the post office.
 func (l *lab) alone() {
 	l.t.Helper()
 	l.until("nothing is left but the post office", func() bool { return len(l.processes()) <= 1 })
 }
 
-// finished waits for the end of a headless run, which must be a good one.
+// finished waits for the end of a headless run, which must succeed.
 func (l *lab) finished(done <-chan result) {
 	l.t.Helper()
 	if r := <-done; r.err != nil {
@@ -394,10 +394,10 @@ func (l *lab) finished(done <-chan result) {
 	}
 }
 
-// passed is what the command of a gate says when it has ended, and what its own line does not hold.
+// passed is the output of a gate's command at its end; the command line does not contain it.
 const passed = "passed-42"
 
-// gate returns a directive that runs a command which waits, and a function that lets it end.
+// gate returns a directive that runs a waiting command, and a function that lets it end.
 func (l *lab) gate(name string) (directive string, open func()) {
 	path := filepath.Join(l.dir, "tmp", name)
 	return fmt.Sprintf("[[sh touch %s.began; until test -e %[1]s; do sleep 0.1; done; printf passed-%%d 42]]", path),
@@ -413,7 +413,7 @@ func (l *lab) began(name string) {
 	})
 }
 
-// cell is what the table says of a scenario that passed.
+// cell is the table's cell for a scenario that passed.
 func (l *lab) cell() string {
 	if l.seconds == 0 {
 		return "✓"
@@ -421,7 +421,7 @@ func (l *lab) cell() string {
 	return fmt.Sprintf("✓ %.1f s", max(0, l.seconds.Seconds()))
 }
 
-// end ends all that runs in the lab, and looks whether something is left that should have ended by itself.
+// end ends all processes of the lab, and checks that none is left that should have ended by itself.
 func (l *lab) end() {
 	if l.t.Failed() {
 		l.t.Logf("as it is left in %s", l.scene())
@@ -441,7 +441,7 @@ func (l *lab) end() {
 	if l.office != nil {
 		office = l.office.Process.Pid
 	}
-	l.leftBut(office) // first: a hook of a session that ends would start the post office again
+	l.leftBut(office) // before the office ends: a hook of an ending session would restart it
 	l.stopOffice()
 	for pid, args := range l.leftBut(0) {
 		l.t.Errorf("left behind: %d %s", pid, args)
@@ -464,7 +464,7 @@ func (l *lab) leftBut(but int) map[int]string {
 	}
 }
 
-// processes returns the command lines of all processes of the lab, which bear its home in their environment.
+// processes returns the command lines of all processes of the lab, recognized by the home in their environment.
 func (l *lab) processes() map[int]string {
 	found := map[int]string{}
 	dirs, _ := os.ReadDir("/proc")
@@ -473,7 +473,7 @@ func (l *lab) processes() map[int]string {
 		if err != nil {
 			continue
 		}
-		env, _ := os.ReadFile("/proc/" + d.Name() + "/environ") // which a process that has just ended has not
+		env, _ := os.ReadFile("/proc/" + d.Name() + "/environ") // missing for a process that has just ended
 		if bytes.Contains(env, []byte("PENNYPOST_HOME="+l.dir+"/")) {
 			args, _ := os.ReadFile("/proc/" + d.Name() + "/cmdline")
 			found[pid] = strings.TrimSpace(strings.ReplaceAll(string(args), "\x00", " "))
@@ -482,7 +482,7 @@ func (l *lab) processes() map[int]string {
 	return found
 }
 
-// signal sends a process a signal. That it has ended by itself is an error.
+// signal sends a process a signal. It returns an error if the process has ended.
 func signal(pid int, sig syscall.Signal) error {
 	p, err := os.FindProcess(pid)
 	if err != nil {

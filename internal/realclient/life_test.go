@@ -13,13 +13,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Scenarios of life: models that think for as long as models do, sessions that are left, killed and opened again, and
-// people who type meanwhile.
+// Scenarios of sessions over time: models that think for as long as real ones do, sessions that are left, killed and
+// reopened, and people who type meanwhile.
 
-// thinks is how long a model thinks in these scenarios: longer than any pause from which anybody could guess.
+// thinks is how long a model thinks in these scenarios: longer than any pause by which anyone could guess.
 const thinks = 6 * time.Second
 
-// once holds that no request has a text more than once.
+// once checks that no request has a text more than once.
 func (l *lab) once(text string) {
 	l.t.Helper()
 	for _, r := range l.model.Requests() {
@@ -35,7 +35,7 @@ func (l *lab) rests() {
 	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
 }
 
-// toldInATool has the agent work, and told of mail behind a tool; then the model thinks, until "on" is released.
+// toldInATool makes the agent work, and tells it of mail after a tool; then the model thinks, until "on" is released.
 func (l *lab) toldInATool(body string) (*terminal, mail.ID) {
 	l.t.Helper()
 	l.install()
@@ -51,7 +51,7 @@ func (l *lab) toldInATool(body string) (*terminal, mail.ID) {
 	return w, id
 }
 
-// typedAhead: a prompt that the person types while the model thinks does not have mail told twice.
+// typedAhead: a prompt that the person types while the model thinks does not cause mail to be told twice.
 func typedAhead(_ *testing.T, l *lab) {
 	w, id := l.toldInATool("ZEBRA while it works")
 	w.prompt("and then this [[say bye]]")
@@ -63,8 +63,8 @@ func typedAhead(_ *testing.T, l *lab) {
 	l.once("ZEBRA while it works")
 }
 
-// killed: a session that is killed while the model thinks, and continued, has what it was told once: in its first
-// request, and after a tool.
+// killed: a session that is killed while the model thinks, and continued, has mail once: mail told in its first
+// request, and mail told after a tool.
 func killed(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -94,7 +94,7 @@ func killed(t *testing.T, l *lab) {
 	l.once("LION behind a tool")
 }
 
-// goOn opens the session that was killed.
+// goOn reopens the session that was killed.
 func (l *lab) goOn() *terminal {
 	l.t.Helper()
 	w := l.tui(l.client.resume...)
@@ -109,12 +109,12 @@ func (l *lab) goOn() *terminal {
 	return w
 }
 
-// kill ends the programs of the client as kill -9 does.
+// kill ends the client's programs as kill -9 does.
 func (l *lab) kill() {
 	l.t.Helper()
 	killed := false
 	for pid, args := range l.processes() {
-		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // of one that ends there is none
+		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // missing for a process that has just ended
 		if strings.Contains(exe+" "+args, string(filepath.Separator)+l.client.name+"-"+l.version.version) &&
 			!strings.HasPrefix(filepath.Base(exe), "pennypost") {
 			killed = signal(pid, syscall.SIGKILL) == nil || killed
@@ -125,7 +125,7 @@ func (l *lab) kill() {
 	}
 }
 
-// killedIdle: a session that is killed while it is idle is not said to be idle, or to be woken, for long.
+// killedIdle: a session that is killed while idle is soon no longer listed as idle, or as able to be woken.
 func killedIdle(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -144,7 +144,7 @@ func killedIdle(t *testing.T, l *lab) {
 	}
 }
 
-// escPrompt: after Esc in a turn that had tools, and a prompt of the person's at once, mail told is there once.
+// escPrompt: after Esc in a turn that had tools, and an immediate prompt of the person's, told mail is there once.
 func escPrompt(_ *testing.T, l *lab) {
 	w, id := l.toldInATool("ZEBRA before Esc")
 	w.breakOff()
@@ -154,7 +154,7 @@ func escPrompt(_ *testing.T, l *lab) {
 	l.once("ZEBRA before Esc")
 }
 
-// reopened: mail that came while the session was closed is seen when it is opened again, though nobody types.
+// reopened: mail that arrived while the session was closed is seen when it is reopened, even if no one types.
 func reopened(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -178,13 +178,13 @@ func reopened(t *testing.T, l *lab) {
 	l.once("ZEBRA while it was closed")
 }
 
-// quit leaves a session as its person does.
+// quit leaves a session as its person would.
 func (l *lab) quit(w *terminal) {
 	l.t.Helper()
 	w.prompt(l.client.quit)
 }
 
-// typing: nobody is rung while the person types the first prompt of a session, which is left as it was typed.
+// typing: no ring comes while the person types the first prompt of a session, and their text stays as typed.
 func typing(t *testing.T, l *lab) {
 	l.install()
 	l.pp("agents", "register", string(l.agent))

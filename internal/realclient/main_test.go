@@ -20,7 +20,7 @@ var (
 	keep      = flag.Bool("keep", false, "leave the directories of the scenarios for a look afterwards")
 )
 
-// binaryVar names the front under test to the process in the namespace; pennypostd lies beside it.
+// binaryVar names the front under test to the process in the namespace; pennypostd is in the same directory.
 const binaryVar = "PENNYPOST_BIN"
 
 // typed runs the front in a person's terminal. TestMain sets it.
@@ -34,7 +34,7 @@ func testMain(m *testing.M) int {
 	}
 	flag.Parse()
 	if *installed == "" {
-		return m.Run() // which skips, and says so
+		return m.Run() // skips, and says so
 	}
 	if !inside() {
 		return outside()
@@ -43,8 +43,8 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "loopback of the namespace:", err)
 		return 1
 	}
-	// Codex's sandbox makes one, to forbid it, and leaves it behind when it is killed.
-	defer os.Remove(filepath.Join(os.TempDir(), ".git")) // only if it is empty
+	// Codex's sandbox makes a .git there to forbid it, and leaves it when it is killed.
+	defer os.Remove(filepath.Join(os.TempDir(), ".git")) // only if empty
 	seat, err := persontest.Open()
 	if err == nil {
 		defer seat.Close()
@@ -84,13 +84,13 @@ func outside() int {
 	return runInside()
 }
 
-// clientVersion is a line of versions.txt, or what -clients has instead.
+// clientVersion is a line of versions.txt, or its replacement by -clients.
 type clientVersion struct{ name, version, program string }
 
 //go:embed versions.txt
 var versionsFile string
 
-// version returns the version of a client that is to be tried, and its program; an error says why it is not there.
+// version returns the version of a client to try, and its program; an error says why it is missing.
 func version(name string) (clientVersion, error) {
 	lines := bufio.NewScanner(strings.NewReader(versionsFile))
 	for lines.Scan() {

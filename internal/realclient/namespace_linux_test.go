@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideVar says to the tests that they run in the namespace.
+// insideVar tells the tests that they run in the namespace.
 const insideVar = "PENNYPOST_NAMESPACE"
 
 const sigStop, sigCont = syscall.SIGSTOP, syscall.SIGCONT
@@ -21,7 +21,7 @@ func inside() bool { return os.Getenv(insideVar) != "" }
 // runInside runs this program again in a network namespace of its own, and returns its status. Where that is not
 // allowed the tests run nothing, and say why.
 func runInside() int {
-	runtime.LockOSThread() // Pdeathsig is about the thread
+	runtime.LockOSThread() // Pdeathsig applies to the thread
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), insideVar+"=1")
@@ -43,7 +43,7 @@ func runInside() int {
 	return 0
 }
 
-// raiseLoopback turns on the only network that there is.
+// raiseLoopback turns on the only network in the namespace.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// No test that sends these runs here, and Windows has no such signals.
+// The tests that send these do not run here, and Windows has no such signals.
 const sigStop, sigCont = syscall.Signal(0), syscall.Signal(0)
 
 func inside() bool { return false }

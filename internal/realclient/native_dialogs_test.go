@@ -11,20 +11,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// nativeDialog is a client's own dialog for the scenarios of those that show it and tell of it.
+// nativeDialog is a client's own dialog, for the scenarios of clients that show it and report it.
 type nativeDialog struct {
-	shows string   // stands on the screen
-	yes   []string // the keys that allow it
-	no    []string // the keys that refuse it
+	shows string   // on the screen during the dialog
+	yes   []string // keys that allow it
+	no    []string // keys that refuse it
 }
 
-// How long after its dialog a card may come, and how long it may stay behind what proves the dialog over.
+// The longest delay of a card after its dialog, and of its removal after proof that the dialog is over.
 const (
 	cardWithin    = time.Second
 	settledWithin = 2 * time.Second
 )
 
-// shows prompts for a tool that the client asks about, and returns the card. It comes within a second of the dialog.
+// shows prompts for a tool that the client asks about, and returns the card, which must appear within a second of the
+// dialog.
 func (l *lab) shows(w *terminal, d nativeDialog, name, tool string, fits func(*mail.Card) bool) mail.Card {
 	l.t.Helper()
 	before := strings.Count(w.screen(), d.shows)
@@ -32,7 +33,7 @@ func (l *lab) shows(w *terminal, d nativeDialog, name, tool string, fits func(*m
 	shown := make(chan time.Time, 1)
 	done := make(chan struct{})
 	defer close(done)
-	go func() { // which ends with this function
+	go func() { // ends with this function
 		for tick := time.Tick(20 * time.Millisecond); ; {
 			if strings.Count(w.screen(), d.shows) > before {
 				shown <- time.Now()
@@ -63,7 +64,7 @@ func (l *lab) shows(w *terminal, d nativeDialog, name, tool string, fits func(*m
 	return c
 }
 
-// offDesk holds that a dialog is off the desk within two seconds from now.
+// offDesk checks that a dialog is off the desk within two seconds from now.
 func (l *lab) offDesk(c mail.Card) {
 	l.t.Helper()
 	began := time.Now()
@@ -82,7 +83,7 @@ func (l *lab) offDesk(c mail.Card) {
 	}
 }
 
-// presses presses keys in a dialog until they have had their effect: a terminal may lose one.
+// presses presses keys in a dialog until a condition holds: a terminal may lose one.
 func (l *lab) presses(w *terminal, what string, holds func() bool, keys ...string) {
 	l.t.Helper()
 	looks := 0
@@ -112,7 +113,7 @@ func (l *lab) cardOf(what string, fits func(*mail.Card) bool) (c mail.Card) {
 	return c
 }
 
-// howEnded is how a dialog ended, as the journal says.
+// howEnded returns a dialog's outcome in the journal.
 func (l *lab) howEnded(id mail.ID) (how string) {
 	l.t.Helper()
 	files, _ := filepath.Glob(filepath.Join(l.dir, "pp", "rooms", "*", "mailbox.jsonl"))
@@ -132,12 +133,12 @@ func (l *lab) howEnded(id mail.ID) (how string) {
 	return how
 }
 
-// textIs is a card of a text.
+// textIs matches a card with a text.
 func textIs(text string) func(*mail.Card) bool {
 	return func(c *mail.Card) bool { return c.Text == text }
 }
 
-// notHere holds that a card cannot be answered from the desk, and says why.
+// notHere checks that a card cannot be answered from the desk, and says why.
 func (l *lab) notHere(c mail.Card) {
 	l.t.Helper()
 	out, err := l.try("answer", string(c.ID), "allow")
@@ -146,8 +147,8 @@ func (l *lab) notHere(c mail.Card) {
 	}
 }
 
-// qwenDialogs: what Qwen Code asks is seen at once and answered in its terminal and, while the person is away, from
-// here. It shows its dialog only when its hook has ended.
+// qwenDialogs: Qwen Code's dialog is seen immediately and answered in its terminal, or from the desk while the person
+// is away. Qwen Code shows its dialog only after its hook has ended.
 func qwenDialogs(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui("--approval-mode", "default")
@@ -186,8 +187,8 @@ func qwenDialogs(t *testing.T, l *lab) {
 	}
 }
 
-// geminiDialogs: what Gemini CLI asks is seen, and answered in its terminal. It waits for the hook that tells of a
-// dialog, which must not keep it. After Esc nothing tells that it is closed.
+// geminiDialogs: Gemini CLI's dialog is seen, and answered in its terminal. Gemini CLI waits for the hook that
+// reports a dialog, which must not delay it. After Esc no hook reports the end.
 func geminiDialogs(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -195,7 +196,7 @@ func geminiDialogs(t *testing.T, l *lab) {
 	c := l.shows(w, d, "one", "[[sh touch one]]", textIs("touch one"))
 	l.notHere(c)
 	l.presses(w, "the tool has run", func() bool { return l.exists("one") }, d.yes...)
-	w.sees("✦ bye one") // whose request is behind the hook that tells of the tool's end
+	w.sees("✦ bye one") // this request follows the hook that reports the tool's end
 	l.offDesk(c)
 	c = l.shows(w, d, "two", "[[sh touch two]]", textIs("touch two"))
 	w.breakOff()
@@ -238,14 +239,14 @@ func geminiDialogs(t *testing.T, l *lab) {
 	l.offDesk(c)
 }
 
-// qwenDialogsOffice: a post office that is stopped hinders no dialog of Qwen Code: not one that stands, and not one
-// whose hook waits for the person. What was answered meanwhile is off the desk with the next prompt.
+// qwenDialogsOffice: a post office that is stopped blocks no dialog of Qwen Code: neither an open one, nor one whose
+// hook waits for the person. An answer given meanwhile removes the card with the next prompt.
 func qwenDialogsOffice(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui("--approval-mode", "default")
 	d := nativeDialog{shows: "Yes, allow once", yes: []string{"Enter"}}
 	c := l.shows(w, d, "one", "[[sh touch one]]", textIs("touch one"))
-	time.Sleep(20 * time.Second) // nobody answers for a while
+	time.Sleep(20 * time.Second) // no one answers for a while
 	l.stopOffice()
 	l.presses(w, "the tool has run", func() bool { return l.exists("one") }, d.yes...)
 	w.sees("✦ bye one")
@@ -268,8 +269,8 @@ func qwenDialogsOffice(t *testing.T, l *lab) {
 	l.offDesk(c)
 }
 
-// qwenDialogsOthers: Qwen Code's questions are seen, and answered in its terminal, whoever is away; what is written
-// into a file is on the desk whole.
+// qwenDialogsOthers: Qwen Code's questions are seen, and answered in its terminal, even if the person is away; the
+// whole text to write into a file is on the desk.
 func qwenDialogsOthers(t *testing.T, l *lab) {
 	l.install()
 	l.pp("away", "--for", "10m")

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// opencodeAsks is how opencode asks its person.
+// opencodeAsks describes opencode's dialogs.
 func opencodeAsks() beside {
 	b := beside{
 		open: func(l *lab) *terminal {
@@ -32,7 +32,7 @@ func opencodeAsks() beside {
 	return b
 }
 
-// opencodeRule: what opencode offers for longer says what it allows, and holds.
+// opencodeRule: opencode's lasting offer says what it allows, and the rule applies.
 func (b beside) opencodeRule(t *testing.T, l *lab) {
 	w := b.begin(l, "hello rule [[sh mkdir one]] [[sh mkdir two]] [[say bye]]")
 	c := l.shown(w, b.asks, "mkdir one")
@@ -46,7 +46,7 @@ func (b beside) opencodeRule(t *testing.T, l *lab) {
 	l.ended("allowed user terminal")
 }
 
-// opencodeForms: a patch, an address, and a directory outside are shown as opencode has them.
+// opencodeForms: a patch, an address, and a directory outside the project are shown as opencode shows them.
 func (b beside) opencodeForms(t *testing.T, l *lab) {
 	path := l.project + "/new.txt"
 	b.begin(l, `hello forms [[tool write {"filePath":"`+path+`","content":"one\n\ttwo\n"}]]`+
@@ -72,7 +72,7 @@ func (b beside) opencodeForms(t *testing.T, l *lab) {
 	l.turnOver()
 }
 
-// opencodeWords: several questions are answered by labels, by several of them, and in words of one's own.
+// opencodeWords: several questions are answered by a label, by several labels, and in one's own words.
 func (b beside) opencodeWords(_ *testing.T, l *lab) {
 	w := b.begin(l, `hello words [[tool question {"questions":[{"question":"Which database?","header":"DB","options":[`+
 		`{"label":"Postgres","description":"x"},{"label":"SQLite","description":"y"}]},{"question":"Which parts?",`+
@@ -84,7 +84,7 @@ func (b beside) opencodeWords(_ *testing.T, l *lab) {
 	l.settled()
 }
 
-// opencodeDismiss: a question is left unanswered from the desk.
+// opencodeDismiss: a question is dismissed from the desk.
 func (b beside) opencodeDismiss(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello dismiss "+b.question+" [[say bye]]")
 	l.answers(l.shown(w, b.askedWhich, "Which database?"), "deny")
@@ -93,7 +93,7 @@ func (b beside) opencodeDismiss(_ *testing.T, l *lab) {
 	l.ended("denied user terminal")
 }
 
-// opencodeSubagent: a dialog of a subagent's is on the desk, and answered there.
+// opencodeSubagent: a subagent's dialog is on the desk, and answered there.
 func (b beside) opencodeSubagent(t *testing.T, l *lab) {
 	w := b.begin(l, "hello parent "+l.client.subagent("hello child [[sh touch child]] [[sh touch two]] [[say done]]")+
 		" [[say bye]]")
@@ -112,7 +112,7 @@ func (b beside) opencodeSubagent(t *testing.T, l *lab) {
 	l.ended("allowed user terminal", "allowed client")
 }
 
-// opencodeHeadless: a headless run, which refuses by itself what it would ask, asks nobody.
+// opencodeHeadless: a headless run, which refuses instead of asking, asks no one.
 func (b beside) opencodeHeadless(t *testing.T, l *lab) {
 	l.install()
 	settings := opencodeSettings(l)
@@ -124,7 +124,7 @@ func (b beside) opencodeHeadless(t *testing.T, l *lab) {
 	}
 }
 
-// opencodeQuit: a session that is left at its dialog leaves no card, and no process.
+// opencodeQuit: a session that is closed at its dialog leaves no card and no process.
 func (b beside) opencodeQuit(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello quit [[sh touch quit]] [[say never]]")
 	l.shown(w, b.asks, "touch quit")

@@ -13,7 +13,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// opencode is opencode.
 func opencode() client {
 	return client{
 		name: "opencode", title: "opencode",
@@ -23,10 +22,10 @@ func opencode() client {
 				"OPENCODE_DISABLE_LSP_DOWNLOAD=1"}
 		},
 		write: `[[tool write {"filePath":"PATH","content":"ours"}]]`,
-		headless: func(prompt string) []string { // of which it would put an argument with spaces in quotes
+		headless: func(prompt string) []string { // it would put an argument with spaces in quotes
 			return append([]string{"run", "--"}, strings.Split(prompt, " ")...)
 		},
-		shell: func(l *lab) { // outside of the project too, where gates stand
+		shell: func(l *lab) { // outside the project too, where gates are
 			l.more = append(l.more, `OPENCODE_PERMISSION={"external_directory":"allow"}`)
 		},
 		ready: regexp.MustCompile(`ctrl\+p commands`),
@@ -57,14 +56,14 @@ func opencode() client {
 	}
 }
 
-// opencodeFromRepository is without a network: without the file, opencode tries for minutes to fetch a package of its
-// own.
+// opencodeFromRepository runs without a network: without the file, opencode tries for minutes to fetch a package of
+// its own.
 func opencodeFromRepository(t *testing.T, l *lab) {
 	l.write(".config/opencode/.npmrc", "fetch-retries=0\nfetch-timeout=5000\n")
 	fromRepository("plugin -g ROOT/plugins/opencode")(t, l)
 }
 
-// unheard: mail that came to an idle session whose door is gone, because the process that waits was killed, is told
+// unheard: mail that arrived for an idle session whose door is gone, because the waiting process was killed, is told
 // with the next prompt.
 func unheard(t *testing.T, l *lab) {
 	l.install()
@@ -89,7 +88,7 @@ func unheard(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// marked: a cancel leaves the tool open by which it is marked read, and after that all others.
+// marked: a cancel still allows the tool that marks it read, and after that all others.
 func marked(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -106,8 +105,8 @@ func marked(t *testing.T, l *lab) {
 	}
 }
 
-// opencodeQueued: what was told in the midst of a turn is not told again because the person queues another prompt, and
-// the queued prompt carries what came since.
+// opencodeQueued: mail told in the middle of a turn is not told again when the person queues another prompt, and the
+// queued prompt carries the mail that arrived since.
 func opencodeQueued(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -129,7 +128,7 @@ func opencodeQueued(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// opencodePlan: a session that the person had plan is not woken as one that may do everything.
+// opencodePlan: waking a session that the person put in plan mode does not take it out of that mode.
 func opencodePlan(t *testing.T, l *lab) {
 	const rule = "Plan Mode"
 	l.install()
@@ -171,7 +170,7 @@ func opencodeTwoInOne(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// opencodeMCPOnly: the start of the TUI asks for every prompt of a server, to list it. That marks nothing.
+// opencodeMCPOnly: at its start the TUI asks for every prompt of a server, to list it. That marks nothing.
 func opencodeMCPOnly(t *testing.T, l *lab) {
 	settings := opencodeSettings(l)
 	settings["mcp"] = map[string]any{"pennypost": map[string]any{"type": "local",
@@ -189,7 +188,7 @@ func opencodeMCPOnly(t *testing.T, l *lab) {
 	}
 }
 
-// opencodeSettings are those of a person who asks a server for completions.
+// opencodeSettings are the settings of a person whose model speaks chat completions.
 func opencodeSettings(l *lab) map[string]any {
 	return map[string]any{
 		"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled",

@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// pluginTree is what of the repository its plugins are.
+// pluginTree is the part of the repository that its plugins consist of.
 var pluginTree = []string{".agents", ".claude-plugin", ".github/plugin", "gemini-extension.json", "hooks", "mcp.json",
 	"plugin", "plugin.json", "plugins", "skills"}
 
-// fromRepository installs Pennypost by the client's own commands, the lines, from a directory that has what the
-// repository has for plugins (ROOT), and has the session told of mail.
+// fromRepository installs Pennypost by the client's own commands, the lines, from a directory with the repository's
+// plugin files (ROOT), and checks that a session is told of mail.
 func fromRepository(lines ...string) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
 		root := filepath.Join(l.dir, "repository")
@@ -36,7 +36,7 @@ func fromRepository(lines ...string) func(*testing.T, *lab) {
 		for _, line := range lines {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			cmd := l.command(ctx, l.version.program, strings.Fields(strings.ReplaceAll(line, "ROOT", root))...)
-			cmd.Stdin = strings.NewReader("y\n") // whether the folder is trusted that it is installed from
+			cmd.Stdin = strings.NewReader("y\n") // yes, trust the folder that it is installed from
 			out, err := cmd.CombinedOutput()
 			cancel()
 			if err != nil {

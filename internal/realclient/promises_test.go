@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// letter is one that was sent in promises, and what its sender was told of it.
+// letter is a message sent in promises, with its sender's answer.
 type letter struct {
 	id       mail.ID
 	typ      mail.Type
@@ -21,13 +21,13 @@ type letter struct {
 	sees     string
 }
 
-// promisedTypes are those of which promises are tried. A cancel has a scenario of its own.
+// promisedTypes are the types whose promises are tried. A cancel has a scenario of its own.
 func promisedTypes() []mail.Type {
 	return []mail.Type{mail.TaskAssigned, mail.TaskDone, mail.ReviewRequest, mail.ReviewResult, mail.Question,
 		mail.Answer, mail.Status, mail.Custom}
 }
 
-// letters sends one of each type from the person and from an agent.
+// letters sends a message of each type from the person and from an agent.
 func (l *lab) letters() (out []letter) {
 	l.t.Helper()
 	for _, from := range []string{"user", "agent"} {
@@ -55,8 +55,8 @@ func (l *lab) letter(from string, typ mail.Type) letter {
 	return letter{sent.ID, typ, from, d.Awaits(), d.Wake, d.Sees}
 }
 
-// promises: what the answer to a send says is what the next requests hold, for each type, from the person and from an
-// agent, before a session, while the agent works and while it is idle. The table of docs/clients.md is what was seen.
+// promises: the answer to a send says truly what the next requests contain, for each type, from the person and from
+// an agent, before a session, while the agent works and while it is idle. docs/clients.md has the table of results.
 func promises(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -101,7 +101,7 @@ func promises(t *testing.T, l *lab) {
 				waits = append(waits, m)
 				continue
 			}
-			r := l.request(string(m.id)) // nobody types
+			r := l.request(string(m.id)) // no one types
 			l.hasOnce(r, &m, "it is idle")
 			l.nextTurn(r, waits, "it is idle")
 			waits = nil
@@ -113,7 +113,7 @@ func promises(t *testing.T, l *lab) {
 	seen.promise(l, map[string][]letter{"no session yet": before, "it works": working, "it is idle": idle})
 }
 
-// rested waits until the agent is idle after the turn of a request. Some clients tell of a turn's beginning late.
+// rested waits until the agent is idle after the turn of a request. Some clients report a turn's beginning late.
 func (l *lab) rested(r model.Request) {
 	l.t.Helper()
 	l.until("the agent is idle again", func() bool {
@@ -123,7 +123,7 @@ func (l *lab) rested(r model.Request) {
 	})
 }
 
-// nextTurn holds that the first request of a turn holds what was promised of it.
+// nextTurn checks that the first request of a turn contains the promised mail.
 func (l *lab) nextTurn(r model.Request, letters []letter, when string) {
 	l.t.Helper()
 	counted := 0
@@ -141,7 +141,7 @@ func (l *lab) nextTurn(r model.Request, letters []letter, when string) {
 	line, before := fmt.Sprintf("%d new of type status", counted), 0
 	for _, old := range l.model.Requests() {
 		if old.N < r.N && len(old.Tools) > 0 {
-			before = max(before, old.Copies(line)) // which the conversation still has
+			before = max(before, old.Copies(line)) // still part of the conversation
 		}
 	}
 	if n := r.Copies(line); counted > 0 && n != before+1 {
@@ -160,7 +160,7 @@ func (l *lab) hasOnce(r model.Request, m *letter, when string) {
 // promiseKey is a cell of the table of promises: a client, a moment, a type and a sender.
 type promiseKey struct{ title, moment, typ, from string }
 
-// promise keeps what a client's sender was told.
+// promise records what a client's senders were told.
 func (s *sightings) promise(l *lab, found map[string][]letter) {
 	if l.t.Failed() {
 		return
@@ -177,7 +177,7 @@ func (s *sightings) promise(l *lab, found map[string][]letter) {
 	}
 }
 
-// allPromise reports whether the promises of every client were tried that can be told something.
+// allPromise reports whether promises were tried for every client that can be told of mail.
 func (s *sightings) allPromise() bool {
 	for _, c := range clients() {
 		if c.lacks["promises"] == "" &&
@@ -188,7 +188,8 @@ func (s *sightings) allPromise() bool {
 	return true
 }
 
-// promiseTable draws the promises, as letters that stand for the sentences, and those that several clients share once.
+// promiseTable draws the promises, as letters that stand for the sentences; those that several clients share are
+// drawn once.
 func promiseTable(all map[promiseKey]string) string {
 	var titles []string
 	for _, c := range clients() {

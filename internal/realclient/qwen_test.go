@@ -10,7 +10,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// qwen is Qwen Code.
 func qwen() client {
 	return client{
 		name: "qwen", title: "Qwen Code",
@@ -26,8 +25,8 @@ func qwen() client {
 		env: func(l *lab) []string {
 			return []string{"OPENAI_API_KEY=dummy", "OPENAI_BASE_URL=" + l.model.URL + "/v1", "OPENAI_MODEL=scripted"}
 		},
-		// A command that touches a file outside of the project counts as one that writes.
-		// Newer ones (0.24.4) begin in a mode in which a model says which commands may run.
+		// A command that touches a file outside the project counts as writing. Newer versions (0.24.4) begin in a
+		// mode in which a model decides which commands may run.
 		shell: grants("--approval-mode", "default", "--allowed-tools", "run_shell_command", "write_file", "edit",
 			"agent"),
 		write:    `[[tool write_file {"file_path":"PATH","content":"ours"}]]`,
@@ -61,7 +60,7 @@ func qwen() client {
 	}
 }
 
-// qwenUse is how a model of Qwen Code uses a tool of ours.
+// qwenUse is a Qwen Code model's use of a tool of ours.
 func qwenUse(name, input string) string {
 	name = "mcp__pennypost__" + name
 	return `[[tool tool_search {"query":"select:` + name + `"}]] [[tool ` + name + " " + input + "]]"

@@ -11,9 +11,9 @@ import (
 // example is a line of the README that starts Claude Code as an agent.
 var example = regexp.MustCompile(`(?m)^    (PENNYPOST_AGENT=(\S+) claude)\s`)
 
-// TestReadme does what the README's first example says: two terminals in one project are two agents, and one writes to
-// the other, which is idle and is woken. Its user does what the README says, and answers what Claude Code asks about
-// the folder; nothing else is granted.
+// TestReadme follows the README's first example: two terminals in one project are two agents, and one writes to the
+// other, which is idle and is woken. The user does what the README says, and answers Claude Code's question about the
+// folder; nothing else is granted.
 func TestReadme(t *testing.T) {
 	c := claude()
 	v := wanted(t, c.name)

@@ -15,12 +15,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// record makes the file that internal/office/hook/hooktest replays.
+// record makes TestRecord write the file that internal/office/hook/hooktest replays.
 var record = flag.Bool("record", false, "write what the clients' hooks are handed into "+recordedFile)
 
 const recordedFile = "../office/hook/hooktest/recorded.jsonl"
 
-// keeper is a file of package hookpipe that keeps what each hook is handed beside the program.
+// keeper is a file of package hookpipe that keeps the input of each hook in the program's directory.
 const keeper = `package hookpipe
 
 import (
@@ -87,8 +87,8 @@ func buildKeeping(dir, program string) error {
 	return nil
 }
 
-// recordedCalls are the tools of each client that are recorded, besides its shell: one that reads PATH, which is
-// there, one that writes a file whole, and one that edits it.
+// recordedCalls are each client's recorded tools other than its shell: one that reads PATH, which exists, one that
+// writes a whole file, and one that edits it.
 func recordedCalls() map[string]string {
 	const path = `"file_path":"PATH"`
 	return map[string]string{
@@ -106,12 +106,12 @@ func recordedCalls() map[string]string {
 	}
 }
 
-// TestRecord has each client use its tools, and writes down what its hooks are handed:
+// TestRecord makes each client use its tools, and records the input of its hooks:
 //
 //	./test clients # which installs them, and tries them
 //	go test ./internal/realclient -run TestRecord -record -clients ~/.cache/pennypost-test/clients
 //
-// Of a client that is not installed, or not asked for (-run TestRecord/gemini), what is recorded stays.
+// The records of a client that is not installed, or not asked for (-run TestRecord/gemini), stay.
 func TestRecord(t *testing.T) {
 	if !*record || *installed == "" {
 		t.Skip("recorded by hand: see the comment")
@@ -128,7 +128,7 @@ func TestRecord(t *testing.T) {
 		}
 		var lines []string
 		t.Run(c.name, func(t *testing.T) { lines = recorded(t, c, wanted(t, c.name), calls) })
-		if len(lines) == 0 { // it is not installed, or not asked for
+		if len(lines) == 0 { // not installed, or not asked for
 			for line := range strings.Lines(string(before)) {
 				if strings.HasPrefix(line, `{"client":"`+c.name+`"`) {
 					lines = append(lines, strings.TrimSuffix(line, "\n"))
@@ -145,7 +145,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// recorded returns what the hooks of a client are handed in a session of one turn, each once.
+// recorded returns the inputs of a client's hooks in a session of one turn, each once.
 func recorded(t *testing.T, c client, v clientVersion, calls string) (lines []string) {
 	l := newLab(t, c, v)
 	l.install()
@@ -168,7 +168,7 @@ func recorded(t *testing.T, c client, v clientVersion, calls string) (lines []st
 		var h wire.Hook
 		l.must(json.Unmarshal(text, &h))
 		if !bytes.Contains(h.Input, []byte(l.dir)) || strings.EqualFold(h.Event, "notification") {
-			continue // another's, or nothing that claims know of
+			continue // another's, or of no concern to claims
 		}
 		line, once := l.template(&h, prompt)
 		if !seen[once] {
@@ -179,7 +179,7 @@ func recorded(t *testing.T, c client, v clientVersion, calls string) (lines []st
 	return lines
 }
 
-// template returns what a hook was handed, with the words of hooktest.Scene in the place of what differs.
+// template returns a hook's input, with the words of hooktest.Scene in place of the variable parts.
 func (l *lab) template(h *wire.Hook, prompt string) (line, once string) {
 	var in struct {
 		Session      string `json:"session_id"`
@@ -217,7 +217,7 @@ func (l *lab) template(h *wire.Hook, prompt string) (line, once string) {
 	return line, fmt.Sprint(h.Event, in.Tool, in.CamelTool, strings.Contains(line, "$COMMAND"))
 }
 
-// slug is how clients name a directory for what they keep of a project.
+// slug is a directory's name in the clients' records of a project.
 func slug(path, letters string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(letters, r) {
@@ -227,7 +227,7 @@ func slug(path, letters string) string {
 	}, path)
 }
 
-// asJSON is v with its brackets as they are.
+// asJSON is v as JSON with unescaped brackets.
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// scenarios are what must hold with every client, in the order of the table's rows. Bodies of mail are words that
-// stand nowhere else, so that a request can be searched for them.
+// scenarios must hold with every client, in the order of the table's rows. Bodies of mail are words that occur
+// nowhere else, so that requests can be searched for them.
 func scenarios() []scenario {
 	return []scenario{
 		{"tools", "has the tools", true, tools},
@@ -48,7 +48,7 @@ func scenarios() []scenario {
 	}
 }
 
-// fenced reports whether every copy of a body stands in a fence of ours, the brackets of which some clients escape.
+// fenced reports whether every copy of a body is in a fence of ours, whose brackets some clients escape.
 func fenced(r model.Request, body string) bool {
 	for _, p := range r.Parts {
 		if p.Role == model.Assistant {
@@ -70,7 +70,7 @@ func fenced(r model.Request, body string) bool {
 	return true
 }
 
-// opening returns the tag that opens the letter of a body, and what stands before it.
+// opening returns the tag that opens the letter of a body, and the text before it.
 func opening(r model.Request, body string) (tag, before string) {
 	for _, p := range r.Parts {
 		text, _, found := strings.Cut(strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(p.Text), body)
@@ -82,13 +82,13 @@ func opening(r model.Request, body string) (tag, before string) {
 	return "", ""
 }
 
-// presented waits until the journal says that a message was shown.
+// presented waits until the journal says that a message was presented.
 func (l *lab) presented(id mail.ID) {
 	l.t.Helper()
 	l.until("presented", func() bool { return slices.Contains(l.marks(id, l.agent), mail.MarkPresented) })
 }
 
-// tools: a headless run, as it is after install, has all of ours.
+// tools: a headless run, straight after install, has all our tools.
 func tools(t *testing.T, l *lab) {
 	l.install()
 	l.finished(l.begin("hello tools [[say bye]]"))
@@ -101,7 +101,7 @@ func tools(t *testing.T, l *lab) {
 	}
 }
 
-// start: mail that waits is in the first request.
+// start: waiting mail is in the first request.
 func start(t *testing.T, l *lab) {
 	l.install()
 	l.pp("agents", "register", string(l.agent))
@@ -111,7 +111,7 @@ func start(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// prompt: mail that came to an idle session without a door is told with the next prompt.
+// prompt: mail that arrived for an idle session without a door is told with the next prompt.
 func prompt(t *testing.T, l *lab) {
 	l.write(l.dir+"/pp/config.toml", l.client.doorless)
 	l.install()
@@ -123,8 +123,8 @@ func prompt(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// words: what the person wrote is said to be the user's, by bytes that only the post office writes, and what an agent
-// wrote beside it, to pass for that, is not.
+// words: the person's text is marked as the user's, by bytes that only the post office writes, and an agent's
+// imitation of that is not.
 func words(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -147,7 +147,7 @@ func words(t *testing.T, l *lab) {
 	l.finished(done)
 }
 
-// midTurn: mail that comes while a tool runs is in the request that has its result.
+// midTurn: mail that arrives while a tool runs is in the request with the tool's result.
 func midTurn(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -161,7 +161,7 @@ func midTurn(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// turnEnd: mail that comes while the model says its last word keeps the turn going.
+// turnEnd: mail that arrives while the model gives its last answer keeps the turn going.
 func turnEnd(t *testing.T, l *lab) {
 	l.install()
 	done := l.begin("hello turnend [[hold end]] [[say bye]]")
@@ -173,7 +173,7 @@ func turnEnd(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// cancel: a cancel that comes while a tool runs keeps the next tool from running.
+// cancel: a cancel that arrives while a tool runs keeps the next tool from running.
 func cancel(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -191,8 +191,8 @@ func cancel(t *testing.T, l *lab) {
 	}
 }
 
-// claimed: in a room that refuses, what another holds is not written, the model reads why, and is told when it is
-// free.
+// claimed: in a room that refuses, a file that another holds is not written; the model reads why, and is told when it
+// is free.
 func claimed(t *testing.T, l *lab) {
 	l.write(l.dir+"/pp/config.toml", "[room]\nclaims = \"refuse\"\n")
 	l.install()
@@ -218,13 +218,13 @@ func claimed(t *testing.T, l *lab) {
 	l.finished(done)
 }
 
-// idle: mail wakes a session that has nothing to do, once.
+// idle: mail wakes an idle session, once.
 func idle(_ *testing.T, l *lab) {
 	l.install()
 	l.wokenWhenIdle()
 }
 
-// wokenWhenIdle holds that an idle session is woken by mail.
+// wokenWhenIdle checks that an idle session is woken by mail.
 func (l *lab) wokenWhenIdle() {
 	l.t.Helper()
 	w := l.tui()
@@ -239,7 +239,7 @@ func (l *lab) wokenWhenIdle() {
 	l.presented(id)
 }
 
-// subagent: mail that comes while a subagent works is told to its parent only, and the subagent is no agent.
+// subagent: mail that arrives while a subagent works is told only to its parent, and the subagent is no agent.
 func subagent(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -274,7 +274,7 @@ func firstUser(r model.Request) string {
 	return ""
 }
 
-// escThinking: mail that came before a person broke the turn off, while the model thought, reaches it after all.
+// escThinking: mail that arrived before a person broke the turn off, while the model thought, still reaches it.
 func escThinking(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -285,8 +285,8 @@ func escThinking(t *testing.T, l *lab) {
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// escRest: who has broken a turn off is not overrun: mail that is not urgent does not begin another for a minute, and
-// then it does, or is in the next prompt's request before that.
+// escRest: a person who broke a turn off is left alone: mail that is not urgent begins no turn for a minute, and then
+// it does, or it is in the request of an earlier prompt.
 func escRest(t *testing.T, l *lab) {
 	l.install()
 	w := l.tui()
@@ -304,7 +304,7 @@ func escRest(t *testing.T, l *lab) {
 	l.presented(id)
 }
 
-// escTool: mail that came before a person broke a tool off reaches the model after all.
+// escTool: mail that arrived before a person broke a tool off still reaches the model.
 func escTool(t *testing.T, l *lab) {
 	l.install()
 	l.shell()
@@ -317,7 +317,7 @@ func escTool(t *testing.T, l *lab) {
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// afterEsc holds that mail reaches the model once by itself, and is not said to have been shown before it does.
+// afterEsc checks that mail reaches the model once by itself, and is not marked presented before it does.
 func (l *lab) afterEsc(id mail.ID, body string) {
 	l.t.Helper()
 	began := time.Now()
@@ -342,8 +342,8 @@ func (l *lab) afterEsc(id mail.ID, body string) {
 	l.presented(id)
 }
 
-// headless: a run that nobody attends ends within a second of one without us, and leaves nothing running. The machine
-// may be busy, so the quickest of several runs count, which take turns.
+// headless: an unattended run ends within a second of one without us, and leaves no process. The machine may be busy,
+// so the fastest of several alternating runs count.
 func headless(t *testing.T, l *lab) {
 	plain := newLab(t, l.client, l.version)
 	l.install()
@@ -392,7 +392,7 @@ func two(t *testing.T, l *lab) {
 	}
 }
 
-// uninstall: what install wrote is gone, also after the client has used it.
+// uninstall: all that install wrote is removed, even after the client has used it.
 func uninstall(t *testing.T, l *lab) {
 	before := l.files()
 	l.install()
@@ -416,13 +416,13 @@ func uninstall(t *testing.T, l *lab) {
 	}
 }
 
-// files returns the files of the home and the project, but no large ones.
+// files returns the files of the home and the project, except large ones.
 func (l *lab) files() map[string]string {
 	found := map[string]string{}
 	for _, top := range []string{l.home, l.project} {
 		l.must(filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil // it went meanwhile
+				return nil // removed meanwhile
 			}
 			if info, err := d.Info(); err == nil && info.Size() < 1<<20 {
 				text, _ := os.ReadFile(path)
@@ -434,8 +434,7 @@ func (l *lab) files() map[string]string {
 	return found
 }
 
-// gone: an orchestrator whose session has ended is gone on with when mail wakes it, each time, and reads with its
-// tools.
+// gone: an orchestrator's session that has ended is resumed when mail wakes it, each time, and reads with its tools.
 func gone(t *testing.T, l *lab) {
 	l.pp("install", l.client.name, "--orchestrator")
 	if l.client.installed != nil {

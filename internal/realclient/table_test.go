@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// page is where the table stands, between two marks.
+// page is the document with the table, between two marks.
 const (
 	page      = "../../docs/clients-evidence.md"
 	tableFrom = "<!-- what ./test clients has seen -->\n"
 	tableTo   = "<!-- end -->\n"
-	// and of what senders are told, which is written when all clients were tried
+	// the promises of sends, written when all clients were tried
 	promisesFrom = "<!-- what ./test clients has seen of promises -->\n"
 	promisesTo   = "<!-- end of promises -->\n"
 )
 
-// no is the cell of what does not hold.
+// no is the cell of a behaviour that does not hold.
 const no = "✗"
 
-// seen is what this run has seen.
+// seen collects the results of this run.
 var seen sightings
 
 type sightings struct {
@@ -33,8 +33,8 @@ type sightings struct {
 	promises map[promiseKey]string
 }
 
-// note says what was seen of a scenario and, with -update, writes it into the page, so that a run that is stopped has
-// said and left something. Of several scenarios of one row one that does not hold decides.
+// note prints the result of a scenario and, with -update, writes it into the page, so that a stopped run has reported
+// and left its results. Among several scenarios of one row, one that fails decides.
 func (s *sightings) note(c client, v clientVersion, sc scenario, cell string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *sightings) note(c client, v clientVersion, sc scenario, cell string) er
 	return s.write()
 }
 
-// rows are those of the table.
+// rows are the rows of the table.
 func rows() []string {
 	out := []string{"version", "tried"}
 	for _, s := range scenarios() {
@@ -67,8 +67,8 @@ func rows() []string {
 	return out
 }
 
-// write writes what was seen into the page. What this run did not try stays as it was, but for what is known of
-// another version. s.mu is held.
+// write writes the results into the page. Cells that this run did not try stay, except those of another version. s.mu
+// is held.
 func (s *sightings) write() error {
 	raw, err := os.ReadFile(page)
 	if err != nil {
@@ -128,8 +128,7 @@ func table(cells map[[2]string]string) string {
 	return drawTable(head, rows(), cells)
 }
 
-// drawTable draws cells, by row and by what stands at the head of their column. A cell that is not there was not
-// tried.
+// drawTable draws cells, by row and column head. A missing cell was not tried.
 func drawTable(head, rows []string, cells map[[2]string]string) string {
 	lines := [][]string{head}
 	for _, row := range rows {

@@ -12,25 +12,25 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// teammateTools are what a teammate of the scenarios uses, loaded.
+// teammateTools makes a teammate load the tools that it uses.
 const teammateTools = `[[tool ToolSearch {"query":"select:mcp__pennypost__send_message,SendMessage"}]] `
 
-// status is a directive that sends the person a line by Pennypost's tool.
+// status is a directive that sends the person a line with Pennypost's tool.
 func status(body string) string {
 	return `[[tool send_message {"to":["user"],"type":"status","body":"` + body + `"}]] `
 }
 
-// newTeam starts a session in a terminal that leads a team of Claude Code with one teammate, researcher, and bridges
-// the team. Both say by Pennypost's tool who they are, and the teammate also in a shell.
+// newTeam starts a session in a terminal that leads a Claude Code team with one teammate, researcher, and bridges the
+// team. Both say who they are with Pennypost's tool, and the teammate also in a shell.
 func (l *lab) newTeam(mode string) *terminal {
 	l.t.Helper()
 	l.more = append(l.more, "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS=1")
-	// Its members run commands. One in a pane has the permissions of the settings, and none of the command line.
+	// Its members run commands. A member in a pane has the permissions of the settings, not of the command line.
 	l.write(".claude/settings.json", map[string]any{"permissions": map[string]any{"allow": []string{"Bash"}}})
 	l.install()
 	w := l.tui("--teammate-mode", mode)
 	w.prompt("hello first [[say hi]]")
-	w.sees("● hi") // by then the tools are there
+	w.sees("● hi") // the tools are loaded by then
 	input, _ := json.Marshal(map[string]any{"description": "scripted", "name": "researcher",
 		"subagent_type": "general-purpose", "prompt": "hello child " + teammateTools +
 			"[[sh pennypost send --to user --type status --body 'by a shell'; touch tried]] " +
@@ -42,7 +42,7 @@ func (l *lab) newTeam(mode string) *terminal {
 	return w
 }
 
-// teamDir returns where the team's files are; "" before it has its teammate.
+// teamDir returns the directory of the team's files; "" before the team has its teammate.
 func (l *lab) teamDir() string {
 	found, _ := filepath.Glob(filepath.Join(l.home, ".claude", "teams", "*", "config.json"))
 	for _, path := range found {
@@ -53,7 +53,7 @@ func (l *lab) teamDir() string {
 	return ""
 }
 
-// mail returns the message with a body, once it is there.
+// mail waits for the message with a body.
 func (l *lab) mail(body string) (found mail.Message) {
 	l.t.Helper()
 	l.until("mail: "+body, func() bool {
@@ -69,8 +69,8 @@ func (l *lab) mail(body string) (found mail.Message) {
 	return found
 }
 
-// identities holds that the lead is the agent of its session and the teammate that of its name, and that there are no
-// others.
+// identities checks that the lead is the agent of its session and the teammate that of its name, and that there are
+// no others.
 func (l *lab) identities() {
 	l.t.Helper()
 	for body, from := range map[string]mail.Address{"by lead": mail.AgentAddress(l.agent),
@@ -89,8 +89,8 @@ func (l *lab) identities() {
 	}
 }
 
-// answered holds that a question to the teammate is in a request once, and that its answer comes from the teammate, in
-// the question's thread. pattern finds the question's id in what the teammate was shown.
+// answered checks that a question to the teammate is in a request once, and that its answer is from the teammate, in
+// the question's thread. pattern matches the question's id in the teammate's input.
 func (l *lab) answered(pattern string) model.Request {
 	l.t.Helper()
 	answer, _ := json.Marshal(map[string]any{"to": []string{"user"}, "type": "answer", "body": "the second",
@@ -115,7 +115,7 @@ func (l *lab) answered(pattern string) model.Request {
 	return r
 }
 
-// teamMailOnce holds that what members write each other is handed over by Claude Code, and by no hook of ours.
+// teamMailOnce checks that Claude Code delivers the members' mail to each other, and no hook of ours does.
 func (l *lab) teamMailOnce() {
 	l.t.Helper()
 	m := l.mail("child is done")
@@ -130,7 +130,7 @@ func (l *lab) teamMailOnce() {
 	}
 }
 
-// claudeTeamInside: a teammate that shares its lead's process has its own name, and answers who is outside.
+// claudeTeamInside: a teammate that shares its lead's process has its own name, and answers senders outside.
 func claudeTeamInside(t *testing.T, l *lab) {
 	w := l.newTeam("in-process")
 	l.identities()
@@ -148,7 +148,7 @@ func claudeTeamInside(t *testing.T, l *lab) {
 }
 
 // claudeTeamApart: a teammate in a pane of tmux, with a session of its own, has its own name in hooks, tools and
-// shells, and its mail once.
+// shells, and gets its mail once.
 func claudeTeamApart(t *testing.T, l *lab) {
 	w := l.newTeam("tmux")
 	l.identities()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// terminal is a window of tmux in which a client runs.
+// terminal is a tmux window in which a client runs.
 type terminal struct {
 	l *lab
 	n int
@@ -60,9 +60,9 @@ func (l *lab) tmux(args ...string) *exec.Cmd {
 
 func (t *terminal) name() string { return "s" + strconv.Itoa(t.n) }
 
-// screen returns what is to be seen, without empty lines.
+// screen returns the screen's text, without empty lines.
 func (t *terminal) screen() string {
-	out, _ := t.l.tmux("capture-pane", "-p", "-t", t.name()).Output() // of a window that has ended there is nothing
+	out, _ := t.l.tmux("capture-pane", "-p", "-t", t.name()).Output() // empty for a window that has ended
 	var b strings.Builder
 	for line := range strings.Lines(string(out)) {
 		if strings.TrimSpace(line) != "" {
@@ -72,13 +72,13 @@ func (t *terminal) screen() string {
 	return b.String()
 }
 
-// sees waits until a text is to be seen.
+// sees waits until a text is on the screen.
 func (t *terminal) sees(text string) {
 	t.l.t.Helper()
 	t.l.until("on the screen: "+text, func() bool { return strings.Contains(t.screen(), text) })
 }
 
-// press presses keys, as tmux calls them.
+// press presses keys, by tmux's names.
 func (t *terminal) press(keys ...string) {
 	t.l.t.Helper()
 	if out, err := t.l.tmux(append([]string{"send-keys", "-t", t.name()}, keys...)...).CombinedOutput(); err != nil {
@@ -86,12 +86,11 @@ func (t *terminal) press(keys ...string) {
 	}
 }
 
-// prompt types a prompt, and sends it when it stands there. Gemini CLI takes an Enter that comes fast for a line
-// break.
+// prompt types a prompt, and sends it once the screen shows it. Gemini CLI takes a fast Enter for a line break.
 func (t *terminal) prompt(text string) {
 	t.l.t.Helper()
 	t.press("-l", text)
-	// a prompt breaks lines where it likes
+	// clients break the lines of a prompt anywhere
 	squeeze := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "┃", "")), "") }
 	tail := text[max(0, len(text)-8):]
 	t.l.until("the prompt is typed", func() bool {
@@ -120,11 +119,11 @@ func (t *terminal) prompt(text string) {
 	})
 }
 
-// fingers is how long a person's need from one key to another. A client takes Esc with a letter at its heels for Alt
-// and that letter.
+// fingers is the time between two keys of a person. A client takes Esc and a letter right after it for Alt and that
+// letter.
 const fingers = 300 * time.Millisecond
 
-// breakOff presses what breaks a turn off, each key when the screen shows the one before.
+// breakOff presses the keys that break a turn off, each once the screen shows the effect of the one before.
 func (t *terminal) breakOff() {
 	t.l.t.Helper()
 	for _, key := range t.l.client.breakOff {

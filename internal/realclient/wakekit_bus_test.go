@@ -12,25 +12,25 @@ import (
 	"testing"
 )
 
-// notForIt is the exit status by which a bus says that it knows nothing of a client.
+// notForIt is the exit status of a bus that does not support a client.
 const notForIt = 3
 
-// bus is one that the kit asks, with the lab in which that happens.
+// bus is a bus under test, with its lab.
 type bus struct {
 	*lab
 	program string
-	title   string // as it calls itself
+	title   string // its own name
 	release string // its version
-	first   string // what the first prompt has the model do
+	first   string // directives for the first prompt
 }
 
-// newBus makes a lab in which a client is set up for a bus, which runs.
+// newBus makes a lab in which a client is set up for a running bus.
 func newBus(t *testing.T, c client, v clientVersion, program string) *bus {
 	t.Helper()
 	c.tui = slices.Clone(c.tui)
 	b := &bus{lab: newLab(t, c, v), program: program}
 	b.must(os.MkdirAll(filepath.Join(b.dir, "bus"), 0o700))
-	// What the scenarios configure of Pennypost goes: here it is as it was installed.
+	// Remove the scenarios' configuration of Pennypost: here it is as installed.
 	b.must(os.RemoveAll(filepath.Join(b.dir, "pp")))
 	b.title, b.release, _ = strings.Cut(strings.TrimSpace(b.runs("info")), "\t")
 	if b.title == "" || strings.ContainsAny(b.title+b.release, "|\n") {
@@ -49,20 +49,20 @@ func newBus(t *testing.T, c client, v clientVersion, program string) *bus {
 			t.Fatalf("%s install printed %q", program, line)
 		}
 	}
-	t.Cleanup(func() { // before the lab looks whether something is left
+	t.Cleanup(func() { // before the lab checks for leftovers
 		b.runs("stop")
 	})
 	b.runs("start")
 	return b
 }
 
-// sends has somebody send mail to the session.
+// sends makes someone send mail to the session.
 func (b *bus) sends(text string) {
 	b.t.Helper()
 	b.runs("send", "kit", b.client.name, text)
 }
 
-// runs runs the program of the bus, and returns what it prints.
+// runs runs the bus's program, and returns its output.
 func (b *bus) runs(args ...string) string {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -77,7 +77,7 @@ func (b *bus) runs(args ...string) string {
 	switch {
 	case errors.As(err, &ended) && ended.ExitCode() == notForIt:
 		b.t.Skipf("%s is not for %s", b.title, b.client.title)
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it has started may hold its output
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // its children may hold its output
 		b.t.Fatalf("%s %q: %v\n%s%s", b.program, args, err, out, &stderr)
 	}
 	return string(out)

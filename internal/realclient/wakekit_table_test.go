@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// kitPage is where the kit's table stands, and below it what reached the model.
+// kitPage is the document with the kit's table, and below it the texts that reached the model.
 const (
 	kitPage      = "../../docs/wake-kit.md"
 	kitFrom      = "<!-- what ./test wake-kit has seen -->\n"
@@ -22,13 +22,13 @@ const (
 	kitBytesTo   = "<!-- end of what the models were given -->\n"
 )
 
-// kitSeen is what this run of the kit has seen.
+// kitSeen collects the results of this run of the kit.
 var kitSeen kitSightings
 
 type kitSightings struct {
 	mu    sync.Mutex
 	cells map[[2]string]string // by bus and client, and column
-	texts map[string]string    // that the model was given, by bus and client
+	texts map[string]string    // texts given to the model, by bus and client
 }
 
 func kitColumns() []string {
@@ -37,7 +37,7 @@ func kitColumns() []string {
 
 func (b *bus) key() string { return b.title + ", " + b.client.title }
 
-// bytes keeps the part of a request in which a text stands, and says whose it is and how long.
+// bytes keeps the part of a request that contains a text, and describes its role and length.
 func (s *kitSightings) bytes(b *bus, r model.Request, text string) string {
 	i := slices.IndexFunc(r.Parts, func(p model.Part) bool {
 		return p.Role != model.Assistant && strings.Contains(p.Text, text)
@@ -52,7 +52,7 @@ func (s *kitSightings) bytes(b *bus, r model.Request, text string) string {
 	return fmt.Sprintf("%s, %d bytes", p.Role, len(p.Text))
 }
 
-// note says what was seen and, with -update, writes it into the page.
+// note prints the results and, with -update, writes them into the page.
 func (s *kitSightings) note(b *bus, found answers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *kitSightings) note(b *bus, found answers) error {
 	return os.WriteFile(kitPage, []byte(text), 0o644)
 }
 
-// into returns the page with what was seen. What this run did not try stays as it was, but for what is known of other
-// versions. s.mu is held.
+// into returns the page with the results. Cells that this run did not try stay, except those of other versions. s.mu
+// is held.
 func (s *kitSightings) into(page string) (string, error) {
 	before, rest, ok := strings.Cut(page, kitFrom)
 	old, rest, ok2 := strings.Cut(rest, kitTo)
@@ -107,11 +107,11 @@ func (s *kitSightings) into(page string) (string, error) {
 		kitBytesFrom + drawTexts(texts) + kitBytesTo + after, nil
 }
 
-// mostShown is how much of a text the page shows.
+// mostShown limits the bytes of a text that the page shows.
 const mostShown = 1200
 
-// folded returns a text as the page shows it: indented, in lines that are no longer than lines are, and without what
-// no page may hold.
+// folded returns a text as the page shows it: indented, in lines of limited length, and without characters that a
+// page must not have.
 func folded(text string) string {
 	if len(text) > mostShown {
 		text = strings.ToValidUTF8(text[:mostShown], "") + "…"
@@ -151,8 +151,7 @@ func drawTexts(texts map[string]string) string {
 	return b.String() + "\n"
 }
 
-// A run that tries one bus with one client leaves what is known of others, and takes away what was seen of another
-// version.
+// A run that tries one bus with one client keeps the results of others, and removes those of another version.
 func TestKitPage(t *testing.T) {
 	const row = "| versions | tried | once | after Esc |\n"
 	page := "before\n" + kitFrom + "| bus, client " + row + "|---|---|---|---|---|\n" +

@@ -12,25 +12,25 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// The wake kit asks of any bus between agents what the scenarios ask of Pennypost. It knows the bus by a program alone
-// (docs/wake-kit.md), and holds nothing against it: what does not hold is a ✗ in the table, and only a bus that
-// breaks the contract fails the test.
+// The wake kit asks of any bus between agents what the scenarios ask of Pennypost. It knows the bus only by a program
+// (docs/wake-kit.md), and does not judge: a failure is a ✗ in the table, and only a bus that breaks the contract
+// fails the test.
 
 var busesGiven = flag.String("buses", "", "programs of the buses to ask, separated by commas; empty: those in buses")
 
 const (
-	wakesWithin = 45 * time.Second // an idle session that was not asked by then is not woken
-	afterEscIn  = 90 * time.Second // Pennypost itself leaves a person alone for 60
-	quietFor    = 4 * time.Second  // a session that asks nothing for so long has come to rest
+	wakesWithin = 45 * time.Second // an idle session that was not asked by then counts as not woken
+	afterEscIn  = 90 * time.Second // Pennypost itself leaves a person alone for 60 s
+	quietFor    = 4 * time.Second  // a session that asks nothing for this long is at rest
 )
 
-// question is one that the kit asks of a bus and a client.
+// question is a question to a bus and a client.
 type question struct {
 	name string
 	ask  func(b *bus) answers
 }
 
-// answers are cells of the table, by their rows.
+// answers are cells of the table, by row.
 type answers map[string]string
 
 func questions() []question {
@@ -85,8 +85,8 @@ func TestWakeKit(t *testing.T) {
 	}
 }
 
-// opens starts a session, and types its first prompt until the model was asked with it: what the client asks before
-// that may come so late that it takes the prompt's keys.
+// opens starts a session, and types its first prompt until the model was asked with it: the client may show a dialog
+// so late that the dialog takes the prompt's keys.
 func (b *bus) opens(text, script string) *terminal {
 	b.t.Helper()
 	w := b.open(append([]string{b.version.program}, b.client.tui...)...)
@@ -100,8 +100,8 @@ func (b *bus) opens(text, script string) *terminal {
 	return w
 }
 
-// ready waits until a session takes a prompt, and says yes to what its client asks before that, which may come when it
-// seems to take one already.
+// ready waits until a session takes a prompt, and says yes to its client's questions, which may appear when the
+// session already seems to take one.
 func (b *bus) ready(w *terminal) {
 	b.t.Helper()
 	var since time.Time
@@ -116,7 +116,7 @@ func (b *bus) ready(w *terminal) {
 	})
 }
 
-// rested waits until the model was not asked for a while.
+// rested waits until the model has not been asked for a while.
 func (b *bus) rested() {
 	b.t.Helper()
 	n, since := -1, time.Now()
@@ -128,7 +128,7 @@ func (b *bus) rested() {
 	})
 }
 
-// asks waits for a request that has a text, and says how long that took; false: none came.
+// asks waits for a request that has a text, and returns how long that took; false: none came.
 func (b *bus) asks(text string, within time.Duration) (model.Request, time.Duration, bool) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -137,7 +137,7 @@ func (b *bus) asks(text string, within time.Duration) (model.Request, time.Durat
 	return r, max(0, r.At.Sub(began)), err == nil
 }
 
-// types types a prompt, and reports whether the model was asked with it. A terminal loses an Enter now and then.
+// types types a prompt, and reports whether the model was asked with it. A terminal sometimes loses an Enter.
 func (b *bus) types(w *terminal, text, script string) bool {
 	b.t.Helper()
 	w.prompt(text + script)
@@ -164,7 +164,7 @@ func (b *bus) woken(w *terminal, text string, within time.Duration) (cell string
 	return no + " never", r, false
 }
 
-// times says how often at most a text stands in one request.
+// times is the largest number of copies of a text in one request.
 func (b *bus) times(text string) string {
 	most := 0
 	for _, r := range b.model.Requests() {
@@ -179,7 +179,7 @@ func (b *bus) times(text string) string {
 	return fmt.Sprintf("%s %d times", no, most)
 }
 
-// askIdle: does mail wake a session that has nothing to do, after how long, once, and in which words?
+// askIdle: does mail wake an idle session, after how long, once, and in which words?
 func askIdle(b *bus) answers {
 	const text = "ZEBRA while idle"
 	w := b.opens("hello idle", " [[say bye]]")
@@ -210,19 +210,19 @@ func askEsc(b *bus) answers {
 	return answers{rowEsc: woken}
 }
 
-// askKilled: does mail to a session that was killed at work reach the model when the session is gone on with?
+// askKilled: does mail to a session that was killed at work reach the model when the session is continued?
 func askKilled(b *bus) answers {
 	const text = "ZEBRA before the kill"
-	if b.client.name == "codex" { // the turn of a window that is killed goes on in the server of all windows
+	if b.client.name == "codex" { // the turn of a killed window continues in the server of all windows
 		b.client.tui = append(b.client.tui, "--no-daemon")
 	}
 	b.opens("hello work", " [[hold on]] [[say bye]]")
 	b.sends(text)
-	time.Sleep(2 * time.Second) // a bus that hands mail over at once has done so
+	time.Sleep(2 * time.Second) // by now a bus that delivers immediately has done so
 	b.kill()
 	w := b.goOn()
 	if !b.types(w, "hello again", " [[say bye]]") {
-		return answers{rowKilled: no + " no request"} // the client does not go on, whatever the bus does
+		return answers{rowKilled: no + " no request"} // the client does not continue, whatever the bus does
 	}
 	b.asks(text, wakesWithin)
 	b.rested()

@@ -12,9 +12,9 @@ import (
 	"pennypost/internal/realclient/model"
 )
 
-// A client that has the server of a dialect, with the room's longest letter in it, hands its model all of the letter,
-// which then is presented, or is known to cut such answers (dialect, cuts): then the letter comes cut by ours and with
-// the way to read it, and is not presented. connect adds the server to the client's configuration.
+// A client that has the server of a dialect, and the room's longest letter in it, gives its model the whole letter,
+// which is then presented; or it is known to cut such answers (dialect, cuts): then we cut the letter and say how to
+// read the rest, and it is not presented. connect adds the server to the client's configuration.
 func whole(connect func(l *lab, args []string)) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
 		connect(l, []string{"mcp", "--dialect", "agenties", "--as", "ag_x1"})

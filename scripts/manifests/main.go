@@ -1,12 +1,12 @@
-// Command manifests makes everything by which others install Pennypost out of one description of it: plugins of the
-// clients, their marketplaces, entries of registries and what goes with them. go generate runs it in the root, and a
-// test compares what is there:
+// Command manifests makes all files by which others install Pennypost from one description: the plugins of the
+// clients, their marketplaces, and the entries of registries. go generate runs it in the root, and a test compares
+// the files:
 //
 //	go run ./scripts/manifests               the files of the repository
-//	go run ./scripts/manifests npm FROM TO   npm packages in the directory TO, of the directories of programs in FROM
+//	go run ./scripts/manifests npm FROM TO   npm packages in the directory TO, from directories of programs in FROM
 //
-// A new version is written into the file VERSION, another address into go.mod (scripts/rename-module): nothing else
-// says them.
+// To change the version, edit the file VERSION; to change the address, edit go.mod (scripts/rename-module). No other
+// file states them.
 package main
 
 import (

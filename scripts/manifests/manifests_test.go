@@ -17,7 +17,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// root is where the manifests are, from here.
+// root is the directory of the manifests, relative to this one.
 const root = "../.."
 
 func described(t *testing.T) *product {
@@ -29,8 +29,8 @@ func described(t *testing.T) *product {
 	return p
 }
 
-// TestMade: every manifest is the one that is made of what is said here, and nothing else lies beside those of plugins
-// that hold nothing else.
+// TestMade: every manifest is the generated one, and no other files are in the plugins' directories that have only
+// generated files.
 func TestMade(t *testing.T) {
 	files, err := described(t).files()
 	if err != nil {
@@ -58,7 +58,7 @@ func TestMade(t *testing.T) {
 	}
 }
 
-// TestAddress: another module's path is the address everywhere, and its owner that of the registry's name.
+// TestAddress: another module path is the address everywhere, and its owner the owner in the registry's name.
 func TestAddress(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"VERSION": "1.2.3-rc.1\n",
@@ -96,8 +96,8 @@ func read(t *testing.T, name string) object {
 	return v
 }
 
-// TestListing: the entry of the MCP registry is valid by the registry's own schema, the one that it names, which the
-// registry's module has. ./test says where that is.
+// TestListing: the entry of the MCP registry is valid by the registry's own schema, the one that it names, from the
+// registry's module. ./test passes its directory.
 func TestListing(t *testing.T) {
 	dir := os.Getenv("MCP_REGISTRY_SCHEMAS")
 	if dir == "" {
@@ -123,7 +123,7 @@ func TestListing(t *testing.T) {
 	if err := rules.Validate(map[string]any(listing)); err != nil {
 		t.Error(err)
 	}
-	for what, spoil := range map[string]func(){ // the schema can say no
+	for what, spoil := range map[string]func(){ // the schema can refuse
 		"without a name":   func() { delete(listing, "name") },
 		"of no namespace":  func() { listing["name"] = "pennypost" },
 		"that says little": func() { listing["description"] = "" },
@@ -151,8 +151,8 @@ func closed(t *testing.T, what string, v any, members ...string) {
 	}
 }
 
-// TestRules holds what the schemas of Agent Plugins 1.0.0 ask (agentplugins/agent-plugins-spec: closed at every
-// level), which no registry has, and what the other forms ask of each other.
+// TestRules checks the requirements of the schemas of Agent Plugins 1.0.0 (agentplugins/agent-plugins-spec: closed at
+// every level), which no registry has, and the requirements of the other forms on each other.
 func TestRules(t *testing.T) {
 	const schemas = "https://agent-plugins.org/schemas/1.0.0/"
 	plugin, servers := read(t, "plugin.json"), read(t, "mcp.json")
@@ -196,8 +196,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestNPM: the package that everybody installs starts the program of the one for this system, with its arguments, exit
-// status and signal, and says what is missing where that is.
+// TestNPM: the package that everyone installs starts the program of the one for this system, with its arguments, exit
+// status and signal, and names a missing one.
 func TestNPM(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"pennypost/internal/front/install"
 )
 
-// object is a JSON object that is said once. Its members come in the order of the alphabet.
+// object is a JSON object that is defined once. Its members are in alphabetical order.
 type object map[string]any
 
-// pluginDirs are the directories of the plugins that hold a skill of their own: those of Claude Code, Codex and
-// Copilot CLI.
+// pluginDirs are the directories of the plugins with a skill of their own: those of Claude Code, Codex and Copilot
+// CLI.
 func pluginDirs() []string { return []string{"plugin", "plugins/codex", "plugins/copilot"} }
 
-// manifest is what all plugins say of themselves, with what one of them says more.
+// manifest is the common part of all plugins' manifests, with further members of one of them.
 func (p *product) manifest(more object) object {
 	m := object{"name": p.Name, "version": p.Version, "description": p.Says, "author": object{"name": p.Title},
 		"homepage": p.Home, "repository": p.Home, "license": p.License, "keywords": p.Keywords}
@@ -22,7 +22,7 @@ func (p *product) manifest(more object) object {
 	return m
 }
 
-// hooks returns those of a client, in the form of its own file, and what else that says.
+// hooks returns the hooks of a client, in the form of its own file, with further members.
 func hooks(client string, more object) (object, error) {
 	text, err := install.PluginHooks(client)
 	if err != nil {
@@ -36,14 +36,14 @@ func hooks(client string, more object) (object, error) {
 	return file, nil
 }
 
-// servers is the MCP server of a plugin, as the client named in the second half of it wants it.
+// servers is the MCP server of a plugin, with further members that the client wants.
 func servers(more object) object {
 	server := object{"command": "pennypost", "args": []string{"mcp"}}
 	maps.Copy(server, more)
 	return object{"mcpServers": object{"pennypost": server}}
 }
 
-// hooksSay is what a plugin's hooks are for.
+// hooksSay describes a plugin's hooks.
 const hooksSay = "Tells the agent of mail, and the post office how the session fares. Each hook is silent when " +
 	"there is nothing to say."
 
@@ -67,7 +67,7 @@ func (p *product) claude(files map[string][]byte) error {
 }
 
 // codex is Codex's plugin and marketplace (developers.openai.com/codex/plugins/build; seen with 0.169.0). Its
-// marketplaces do not take their own root for a plugin.
+// marketplaces cannot have their own root as a plugin.
 func (p *product) codex(files map[string][]byte) error {
 	of, err := hooks("codex", nil)
 	if err != nil {
@@ -88,8 +88,8 @@ func (p *product) codex(files map[string][]byte) error {
 	})
 }
 
-// copilot is Copilot CLI's plugin and marketplace (docs.github.com: cli-plugin-reference; seen with 1.0.102). It looks
-// for a marketplace there before it takes Claude Code's, whose hooks are called otherwise.
+// copilot is Copilot CLI's plugin and marketplace (docs.github.com: cli-plugin-reference; seen with 1.0.102). It
+// looks for a marketplace there before it uses Claude Code's, whose hooks have other names.
 func (p *product) copilot(files map[string][]byte) error {
 	of, err := hooks("copilot", nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *product) copilot(files map[string][]byte) error {
 }
 
 // gemini is Gemini CLI's extension, which is the repository itself (geminicli.com/docs/extensions; seen with 0.61.0).
-// An extension cannot have its server trusted.
+// An extension cannot make its server trusted.
 func (p *product) gemini(files map[string][]byte) error {
 	of, err := hooks("gemini", nil)
 	if err != nil {
@@ -122,8 +122,8 @@ func (p *product) gemini(files map[string][]byte) error {
 	})
 }
 
-// openCode is opencode's plugin, a package of npm's form that may lie anywhere (opencode.ai/docs/plugins; seen with
-// 1.18.33, which takes the module that exports name "./server").
+// openCode is opencode's plugin, a package in npm's form that may be anywhere (opencode.ai/docs/plugins; seen with
+// 1.18.33, which loads the module that exports name "./server").
 func (p *product) openCode(files map[string][]byte) error {
 	const dir = "plugins/opencode/"
 	files[dir+openCodeModule] = install.PluginModule()
@@ -136,7 +136,7 @@ const openCodeModule = "opencode.mjs"
 func openCodeExports() object { return object{"./server": "./" + openCodeModule} }
 
 // portable is the repository as an Agent Plugin 1.0 (agent-plugins.org), which has skills and servers, no hooks, and
-// no members but those of its schema.
+// only the members of its schema.
 func (p *product) portable(files map[string][]byte) error {
 	const schemas = "https://agent-plugins.org/schemas/1.0.0/"
 	server := servers(object{"type": "stdio"})

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// product is what the manifests say of Pennypost, each in its own way.
+// product is the description of Pennypost for the manifests, each of which states it in its own form.
 type product struct {
 	Name, Title string
-	// Says is one line of at most 100 characters, which is what the MCP registry takes.
+	// Says is one line of at most 100 characters, the limit of the MCP registry.
 	Says     string
 	Version  string // of the file VERSION, without "v"
-	Home     string // where the repository is
+	Home     string // address of the repository
 	Owner    string // of the repository on GitHub; "OWNER" while it has no address there
 	License  string
 	Keywords []string
@@ -24,16 +24,16 @@ type product struct {
 	root string // of the repository
 }
 
-// unpublished is the address before there is one (scripts/rename-module), which nobody can register.
+// unpublished is the address until there is one (scripts/rename-module); no one can register it.
 const unpublished = "https://example.invalid/pennypost"
 
 // moduleLine is the line of go.mod that names the module.
 var moduleLine = regexp.MustCompile(`(?m)^module (\S+)$`)
 
-// versionForm is a version as semver.org has it, without metadata of a build.
+// versionForm matches a version of semver.org without build metadata.
 var versionForm = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
-// describe reads what is not the same for ever: version and address.
+// describe reads the variable parts: version and address.
 func describe(root string) (*product, error) {
 	p := &product{root: root, Name: "pennypost", Title: "Pennypost", License: "Apache-2.0", Home: unpublished,
 		Owner:    "OWNER",
@@ -64,10 +64,10 @@ func describe(root string) (*product, error) {
 	return p, nil
 }
 
-// server is what the MCP registry calls it, which an npm package and an image have to say too.
+// server is the product's name in the MCP registry, which an npm package and an image have to state too.
 func (p *product) server() string { return "io.github." + p.Owner + "/" + p.Name }
 
-// files returns all files of the repository that are made, by their names from its root.
+// files returns all generated files of the repository, by name relative to its root.
 func (p *product) files() (map[string][]byte, error) {
 	skill, err := os.ReadFile(filepath.Join(p.root, "skills", p.Name, "SKILL.md"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *product) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// instructions are what the MCP server tells a model: the skill without its head, and without what comes under a
+// instructions are the MCP server's text for a model: the skill without its head, and without the parts under a
 // heading.
 func instructions(skill []byte) ([]byte, error) {
 	head, body, ok := bytes.Cut(skill, []byte("\n---\n\n"))
@@ -101,7 +101,7 @@ func instructions(skill []byte) ([]byte, error) {
 	return append(body, '\n'), nil
 }
 
-// encode returns v as the manifests are written.
+// encode returns v in the manifests' format.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -111,7 +111,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// put adds files of JSON.
+// put adds JSON files.
 func put(files map[string][]byte, add map[string]any) error {
 	for name, v := range add {
 		text, err := encode(v)

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/front/install"
 )
 
-// registry adds what registries and those who look for Pennypost read.
+// registry adds the files for registries and for those who look for Pennypost.
 func (p *product) registry(files map[string][]byte) error {
 	if err := p.llms(files); err != nil {
 		return err
@@ -27,11 +27,11 @@ func (p *product) registry(files map[string][]byte) error {
 	return put(files, map[string]any{"server.json": p.listing()})
 }
 
-// imageLabel is by which an image says which entry of the MCP registry it is of.
+// imageLabel matches the label that names an image's entry in the MCP registry.
 var imageLabel = regexp.MustCompile(`(?m)^(LABEL io\.modelcontextprotocol\.server\.name=")[^"]*"`)
 
 // listing is the entry of the MCP registry (modelcontextprotocol.io/registry: package-types, and its schema of
-// 2025-12-11): the program by npm, and the post office as an image, whose MCP goes over HTTP.
+// 2025-12-11): the program through npm, and the post office as an image, whose MCP runs over HTTP.
 func (p *product) listing() object {
 	image := "ghcr.io/" + strings.ToLower(p.Owner) + "/" + p.Name + ":" + p.Version
 	return object{
@@ -53,7 +53,7 @@ func (p *product) listing() object {
 //go:embed llms.txt.tmpl
 var llmsText string
 
-// llms adds llms.txt (llmstxt.org), by which a model finds the documentation.
+// llms adds llms.txt (llmstxt.org), with which a model finds the documentation.
 func (p *product) llms(files map[string][]byte) error {
 	t, err := template.New("llms.txt").Parse(llmsText)
 	if err != nil {
@@ -70,9 +70,9 @@ func (p *product) llms(files map[string][]byte) error {
 //go:embed launch.js
 var launcher string
 
-// npm returns the npm packages of programs (docs.npmjs.com: package.json): one that everybody installs, which starts
-// the program of one of the others, of which npm takes that of the system. The directories in from are those that
-// scripts/release makes, such as pennypost_1.2.3_linux_amd64.
+// npm returns the npm packages of programs (docs.npmjs.com: package.json): one that everyone installs, which starts
+// the program of another, and one for each system, of which npm installs the right one. The directories in from are
+// those that scripts/release makes, such as pennypost_1.2.3_linux_amd64.
 func (p *product) npm(from string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	platforms := map[string]string{}
@@ -123,7 +123,7 @@ func (p *product) npmPackage(name string, more object) object {
 	return m
 }
 
-// nodeSystem and nodeMachine are what Node calls a system and an architecture of Go.
+// nodeSystem and nodeMachine are Node's names for a system and an architecture of Go.
 func nodeSystem(goos string) string {
 	if goos == "windows" {
 		return "win32"

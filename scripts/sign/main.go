@@ -3,8 +3,8 @@
 //	go run ./scripts/sign new             a key: both halves
 //	go run ./scripts/sign VERSION FILE    FILE.minisig, by the secret key in $PENNYPOST_RELEASE_KEY
 //
-// The secret half belongs into the secrets of the repository, and nowhere else. The public half belongs into
-// internal/office/update/key.go, and is what minisign wants as -P.
+// The secret half belongs in the secrets of the repository, and nowhere else. The public half belongs in
+// internal/office/update/key.go, and is minisign's -P.
 package main
 
 import (

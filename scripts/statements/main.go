@@ -1,10 +1,9 @@
-// Command statements counts the production statements of the tree, by package, and those of an older commit beside
-// them:
+// Command statements counts the production statements of the tree, by package, next to those of an older commit:
 //
 //	go run ./scripts/statements [COMMIT]
 //
-// A statement is an ast.Stmt that is no block, clause or label. Tests, what only tests import, benchmarks and testdata
-// are left out.
+// A statement is an ast.Stmt that is not a block, clause or label. Tests, packages that only tests import, benchmarks
+// and testdata are left out.
 package main
 
 import (
@@ -27,7 +26,7 @@ import (
 	"testing/fstest"
 )
 
-// left are the directories of what is no part of the program.
+// left matches the directories that are not part of the program.
 var left = regexp.MustCompile(`(^|/)(testdata|bench|scripts|arch|acceptance|proof|realclient|systemtest|\w+test)(/|$)`)
 
 func main() {
@@ -81,7 +80,7 @@ func count(tree fs.FS) (map[string]int, error) {
 	})
 }
 
-// statements returns how many statements a file has.
+// statements returns the number of statements in a file.
 func statements(file *ast.File) (n int) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch node.(type) {
@@ -94,7 +93,7 @@ func statements(file *ast.File) (n int) {
 	return n
 }
 
-// show prints a line a package, and the sum.
+// show prints a line for each package, and the sum.
 func show(before, now map[string]int) error {
 	all := maps.Clone(before)
 	maps.Copy(all, now)

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// clients are the programs that we know to tell apart: by the name of their process, or by a variable that they set.
+// clients are the client programs we can recognize: by the name of their process, or by a variable that they set.
 func clients() []struct{ name, comm, prefix string } {
 	return []struct{ name, comm, prefix string }{
 		{"claude", "claude", "CLAUDE"}, {"codex", "codex", "CODEX_"}, {"gemini", "gemini", "GEMINI_"},
@@ -26,13 +26,13 @@ func clients() []struct{ name, comm, prefix string } {
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},
 		{"pi", "pi\n", "PI_CODING_AGENT="},
 		{"cline", "cline", "CLINE_"},
-		{"vscode", "code", ""}, // whose variables are in all of its terminals
+		{"vscode", "code", ""}, // its variables are in all of its terminals
 	}
 }
 
-// ClientName returns the program that started this one, "" if it is not known.
+// ClientName returns the program that started this one, "" if it is unknown.
 func (a *App) ClientName() string {
-	// The parent first: a variable may be inherited from a client further up.
+	// The parent first: a variable may be inherited from a client further up the process tree.
 	comm, _ := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/comm")
 	for _, c := range clients() {
 		if strings.HasPrefix(string(comm), c.comm) {
@@ -49,9 +49,9 @@ func (a *App) ClientName() string {
 	return ""
 }
 
-// inShell returns what the agent of the client in whose shell this process runs is called if it is the only one in its
-// directory, if the client says to every command that it is there. Which one it is the post office says: by the
-// session, or by the process if the client does not name it. "": it runs in none.
+// inShell returns the name that the agent of the client in whose shell this process runs has if it is the only one in
+// its directory; "" if it runs in none. It recognizes clients that identify themselves to every command. The post
+// office finds the agent: by the session, or by the process if the client does not name the session.
 func (a *App) inShell() (mail.Name, error) {
 	if id, client := a.Session(); id != "" {
 		return a.Agent(client)
@@ -64,8 +64,8 @@ func (a *App) inShell() (mail.Name, error) {
 	return "", nil
 }
 
-// LeaveServer has the variables count for nothing that a server which serves several windows of Codex has given this
-// process, if one has: they are those of the window that started it. The post office knows the session's own.
+// LeaveServer discards the variables that this process got from a Codex server that serves several windows, if there
+// is one: they are those of the window that started the server. The post office knows the session's own.
 func (a *App) LeaveServer() {
 	tree := process.Tree(os.Getpid())
 	for i := range tree {
@@ -85,9 +85,9 @@ func (a *App) LeaveServer() {
 	}
 }
 
-// Agent returns which agent a client's session is, for its hooks and for its MCP server alike: the one that the
-// command line or the environment names, else the one that the project's file names, else one with a name that the
-// next session in this project will have again.
+// Agent returns a client session's agent, for its hooks and for its MCP server alike: the one that the command line
+// or the environment names, else the one that the project's file names, else one with a name that the next session in
+// this project will have again.
 func (a *App) Agent(client string) (mail.Name, error) {
 	if a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
 		return a.Who()
@@ -99,7 +99,7 @@ func (a *App) Agent(client string) (mail.Name, error) {
 	return a.agentIn(client, dir)
 }
 
-// agentIn returns which agent a client's session in a directory is when nobody gave it a name.
+// agentIn returns the agent of a client's session in a directory if no one gave it a name.
 func (a *App) agentIn(client, dir string) (mail.Name, error) {
 	p, err := a.findPlace("", func(name string) string {
 		if name == "PENNYPOST_AGENT" {
@@ -115,7 +115,7 @@ func (a *App) agentIn(client, dir string) (mail.Name, error) {
 	return at.Agent, err
 }
 
-// findPlace is config.FindPlace, on a machine that may have been let in for one room, or as one agent.
+// findPlace is config.FindPlace, on a machine that may have been admitted for one room only, or as one agent.
 func (a *App) findPlace(as string, getenv func(string) string, client, dir string) (config.Place, error) {
 	p, err := config.FindPlace(a.Room, as, getenv, client, dir)
 	if err != nil {
@@ -125,14 +125,14 @@ func (a *App) findPlace(as string, getenv func(string) string, client, dir strin
 	if err != nil {
 		return p, err
 	}
-	if r, err := config.LoadRemote(home); err == nil && r != nil { // what is wrong with it is said by who goes there
+	if r, err := config.LoadRemote(home); err == nil && r != nil { // the code that uses it reports its errors
 		p.LetIn(r.Only(), r.Agent)
 	}
 	return p, nil
 }
 
-// Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and Agent,
-// but the user is asked for what the session may not have. session is its client's id, where that is known.
+// Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and
+// Agent, but it asks the user for rights that the session cannot take. session is the client's id of it, if known.
 func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 	dir := cmp.Or(config.ClientDir(client, a.Env.Getenv), a.Env.Dir)
 	p, err := a.findPlace(a.As, a.Env.Getenv, client, dir)
@@ -154,8 +154,8 @@ func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 	return at.Room, at.Agent, err
 }
 
-// place asks the post office how far it goes what a project's file or a command line says of room and agent, and what
-// the window says of a session. Where there is no post office, it is the directory's own room.
+// place asks the post office which room and agent a session has, given those that a project's file, a command line
+// and its window name. If no post office answers, it is the named room, else the directory's own.
 func (a *App) place(p *config.Place, program, session string, starts bool) (wire.Placed, error) {
 	asked := wire.Place{Client: program, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
 		Own: p.Own, Free: p.Free, Home: p.Home, Starts: starts}
@@ -165,7 +165,7 @@ func (a *App) place(p *config.Place, program, session string, starts bool) (wire
 	if at, ok := a.placed[asked]; ok {
 		return at, nil
 	}
-	office, err := a.local(true, client.Options{}) // the question is nobody's in particular
+	office, err := a.local(true, client.Options{}) // the question is no agent's
 	if err != nil {
 		return wire.Placed{}, err
 	}
@@ -184,7 +184,7 @@ func (a *App) place(p *config.Place, program, session string, starts bool) (wire
 }
 
 // shell returns the session in whose shell this process runs, and wire.ShellUse if several agents may run in it: a
-// command of Claude Code that does not say who speaks may be the session's own or a teammate's.
+// command of Claude Code that does not name its speaker may be the session's own or a teammate's.
 func (a *App) shell() (session, use string) {
 	session, _ = a.Session()
 	if id := a.Env.Getenv("CLAUDE_CODE_SESSION_ID"); session == "" && id != "" && a.As == "" && !a.Beside {
@@ -193,12 +193,12 @@ func (a *App) shell() (session, use string) {
 	return session, ""
 }
 
-// Session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
-// says so. It says which of several sessions of a project this is.
+// Session returns the session in whose shell this process runs, by its client's id, and that client; "" if no
+// variable names one. It tells apart several sessions of a project.
 func (a *App) Session() (id, client string) { return config.ShellSession(a.Env.Getenv) }
 
-// Record records what the person has said with a command that set a client up. That there is no post office to record
-// it is no reason not to set it up: a card asks when the client starts.
+// Record records the grants that a person gave with a command that set a client up. If no post office can record
+// them, the setup is still valid: a card asks when the client starts.
 func (a *App) Record(ctx context.Context, room mail.RoomName, grants ...mail.Grant) error {
 	office, err := a.Post()
 	if err != nil {

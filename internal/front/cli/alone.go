@@ -12,14 +12,14 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// deskVerb is the view that fills the screen of a terminal. It is the post office's program that draws it.
+// deskVerb is the full-screen view in a terminal, which the post office's program draws.
 const deskVerb = "desk"
 
-// glimpse is how much of what needs the person is printed where no screen can be drawn.
+// glimpse is the number of conversations printed where no full screen can be drawn.
 const glimpse = 5
 
-// alone is what the program does without a verb: on a terminal the full-screen view, elsewhere a glimpse of what needs
-// the person. Agents, who cannot be the person, get the manual.
+// alone is the program without a verb: on a terminal the full-screen view, elsewhere a glimpse of what needs the
+// person. Agents, who cannot be the person, get the manual.
 func (a *App) alone(cmd *cobra.Command) error {
 	if who, err := a.Who(); err != nil || who != mail.User {
 		return cmd.Help()
@@ -36,10 +36,10 @@ func (a *App) alone(cmd *cobra.Command) error {
 	return cmd.Help()
 }
 
-// fullScreen reports whether a person can look at a whole screen here, and type.
+// fullScreen reports whether a person here can see a full screen, and type.
 func (a *App) fullScreen() bool { return a.InTerminal() && a.Env.Getenv("TERM") != "dumb" }
 
-// glimpse prints what has waited for the person longest, and how much else there is.
+// glimpse prints the conversations that have waited longest for the person, and the number of others.
 func (a *App) glimpse(ctx context.Context) error {
 	q := mail.DeskQuery{Limit: glimpse}
 	if a.Room != "" {
@@ -65,7 +65,8 @@ func (a *App) showGlimpse(desk mail.Desk) error {
 	return nil
 }
 
-// glimpsed is a row of what needs the person: who wrote and where, since when, what about, and the answers to choose.
+// glimpsed is a row for a conversation that needs the person: who wrote and where, since when, the subject, and the
+// answers to choose from.
 func (a *App) glimpsed(c *mail.Conversation) []string {
 	sign := "?"
 	if c.Urgent {
@@ -87,7 +88,7 @@ func (a *App) glimpsed(c *mail.Conversation) []string {
 	return []string{sign, who, wording.Span(a.Out.Now.Sub(c.Sent.Std())), about}
 }
 
-// summary says how much there is in all, and what to type.
+// summary gives the total, and the command to type.
 func summary(d *mail.Desk) string {
 	out := "Nothing needs you."
 	if rest := d.Waiting - len(d.Needs); rest > 0 {

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// SayWhoAsks says above a list of mail that agents wait for the person. It returns what they ask; nobody is told who
-// is not the person.
+// SayWhoAsks prints, above a list of mail, that agents wait for the person, and returns their dialogs. It prints
+// nothing for a caller that is not the person.
 func (a *App) SayWhoAsks(ctx context.Context) []mail.Card {
 	list := a.AsksUser(ctx, mail.DialogQuery{})
 	var agents []string
@@ -28,7 +28,7 @@ func (a *App) SayWhoAsks(ctx context.Context) []mail.Card {
 	return list
 }
 
-// AsksUser returns what is asked, if the caller is the person. A list of something else does not fail because of it.
+// AsksUser returns the open dialogs if the caller is the person. Its errors do not fail a list of something else.
 func (a *App) AsksUser(ctx context.Context, q mail.DialogQuery) []mail.Card {
 	if who, err := a.Who(); err != nil || who != mail.User {
 		return nil

@@ -26,9 +26,9 @@ const StartPatience = 5 * time.Second
 // StartPoll is how often it looks. The kernel answers a dial of a Unix socket in microseconds.
 const StartPoll = 2 * time.Millisecond
 
-// autostart makes sure that a post office runs. Of any number of commands that find none at the same time, the one
-// that holds the start lock starts it and the others wait; should two get to start one all the same, the post office's
-// own lock lets one live.
+// autostart makes sure that a post office runs. Among any number of commands that find none at the same time, the one
+// that holds the start lock starts it and the others wait; if two still start one, the post office's own lock lets
+// only one live.
 func (a *App) autostart(ctx context.Context, home config.Home) error {
 	if a.Env.Getenv("PENNYPOST_AUTOSTART") == "0" {
 		err := mail.Errorf(mail.Unavailable,
@@ -51,7 +51,7 @@ func (a *App) autostart(ctx context.Context, home config.Home) error {
 			if err != nil {
 				return s.failed(err)
 			}
-			s.exited = nil // another post office was there first: go on looking for it
+			s.exited = nil // another post office was first: keep looking for it
 		case <-ctx.Done():
 			return s.failed(ctx.Err())
 		case <-time.After(StartPoll):
@@ -64,12 +64,12 @@ func (a *App) autostart(ctx context.Context, home config.Home) error {
 type starter struct {
 	app    *App
 	home   config.Home
-	lock   *durable.Lock // the start lock, once it is ours
-	log    int64         // how long the log was before
-	exited <-chan error  // of the process that was started; nil: none
+	lock   *durable.Lock // the start lock, once acquired
+	log    int64         // length of the log before
+	exited <-chan error  // of the started process; nil: none
 }
 
-// try starts a post office, unless one was started or another command is at it.
+// try starts a post office, unless one was started or another command is starting one.
 func (s *starter) try() error {
 	if s.exited != nil {
 		return nil
@@ -83,7 +83,7 @@ func (s *starter) try() error {
 			return err
 		}
 		s.lock = lock
-		if Listens(s.home) { // who held the lock before was quick
+		if Listens(s.home) { // the previous holder of the lock started it
 			return nil
 		}
 	}
@@ -94,7 +94,7 @@ func (s *starter) try() error {
 
 func (s *starter) unlock() {
 	if s.lock != nil {
-		_ = s.lock.Unlock() // the system does it too when this command ends
+		_ = s.lock.Unlock() // the system does so too when this command ends
 	}
 }
 
@@ -103,10 +103,10 @@ func isLocked(err error) bool {
 	return ok
 }
 
-// failed says why there is no post office, in its own last words.
+// failed explains why there is no post office, with the last lines of its log.
 func (s *starter) failed(cause error) error {
 	if _, ok := errors.AsType[*Hint](cause); ok {
-		return cause // it says what to do
+		return cause // it already says what to do
 	}
 	msg := "the post office could not be started (" + cause.Error() + "); "
 	if said := lastWords(s.home, s.log); said != "" {
@@ -117,7 +117,7 @@ func (s *starter) failed(cause error) error {
 	return Hinted(&mail.Error{Code: mail.Unavailable, Msg: msg, Err: cause}, "pennypost serve")
 }
 
-// logSize is how long the log of the post office is, in bytes.
+// logSize is the length of the post office's log, in bytes.
 func logSize(home config.Home) int64 {
 	info, err := os.Stat(home.Log())
 	if err != nil {
@@ -127,11 +127,11 @@ func logSize(home config.Home) int64 {
 }
 
 const (
-	lastLines = 3       // of the log that are quoted
-	lastBytes = 4 << 10 // that are looked at for them
+	lastLines = 3       // of the log to quote
+	lastBytes = 4 << 10 // to search for them
 )
 
-// lastWords returns the last lines that stand in the log behind a place.
+// lastWords returns the last lines of the log after an offset.
 func lastWords(home config.Home, from int64) string {
 	file, err := durable.Open(home.Log())
 	if err != nil {
@@ -147,7 +147,7 @@ func lastWords(home config.Home, from int64) string {
 	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 }
 
-// Listens reports whether somebody accepts connections on the socket of home.
+// Listens reports whether a process accepts connections on the socket of home.
 func Listens(home config.Home) bool {
 	conn, err := net.Dial("unix", home.Socket())
 	if err != nil {
@@ -157,7 +157,7 @@ func Listens(home config.Home) bool {
 	return true
 }
 
-// launch starts a post office that outlives this command and its terminal. The channel tells when it ended.
+// launch starts a post office that outlives this command and its terminal. The channel receives its exit error.
 func (a *App) launch(home config.Home) (<-chan error, error) {
 	program, err := a.OfficeProgram()
 	if err != nil {
@@ -172,9 +172,9 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 	if home.HasRemote() {
 		verb = "relay"
 	}
-	// A process that goes on after an update starts what was installed since.
+	// A process that continues after an update starts the newly installed version.
 	cmd := exec.Command(versions.Stable(program), verb, "--auto")
-	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
+	cmd.Dir = "/" // so that it blocks no directory from being unmounted or removed
 	cmd.Env = append(config.WithoutAgent(a.Env.Environ), "PENNYPOST_HOME="+string(home))
 	cmd.Stdout, cmd.Stderr = log, log
 	child.Detach(cmd)
@@ -186,7 +186,7 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 	return exited, nil
 }
 
-// QuietOffice returns the post office as it is, without starting one. The caller closes it.
+// QuietOffice returns the running post office, without starting one. The caller closes it.
 func (a *App) QuietOffice() (*client.Office, error) {
 	if a.Remote != "" {
 		return a.remote()
@@ -194,7 +194,7 @@ func (a *App) QuietOffice() (*client.Office, error) {
 	return a.local(false, client.Options{Token: a.ownToken()})
 }
 
-// RunningOffice makes the command speak to a post office only if one runs.
+// RunningOffice makes the command use a post office only if one runs.
 func (a *App) RunningOffice() (config.Home, *client.Office, error) {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -215,22 +215,22 @@ func (a *App) StopOffice(ctx context.Context) (home config.Home, ran bool, err e
 	err = office.Stop(ctx)
 	office.Close()
 	a.Office = nil
-	ran = mail.CodeOf(err) != mail.Unavailable || Listens(home) // or it is on its way out
+	ran = mail.CodeOf(err) != mail.Unavailable || Listens(home) // or it is shutting down
 	if err != nil && ran {
 		return home, ran, err
 	}
 	return home, ran, AwaitEnd(ctx, home)
 }
 
-// AwaitEnd waits until no post office holds the lock of home, which it gives back last.
+// AwaitEnd waits until no post office holds the lock of home, which a post office releases last.
 func AwaitEnd(ctx context.Context, home config.Home) error {
 	if _, err := os.Stat(string(home)); errors.Is(err, fs.ErrNotExist) {
-		return nil // and nothing is made by asking
+		return nil // and asking creates nothing
 	}
 	return AwaitUnlocked(ctx, home.Lock(), "the post office")
 }
 
-// AwaitUnlocked waits until nobody holds a lock file any more. who holds it, in words for the person.
+// AwaitUnlocked waits until no process holds a lock file. who names the holder for the person.
 func AwaitUnlocked(ctx context.Context, path, who string) error {
 	for {
 		lock, err := durable.TryLock(path)
@@ -246,5 +246,5 @@ func AwaitUnlocked(ctx context.Context, path, who string) error {
 	}
 }
 
-// StopWait is how long stop waits: what the post office allows its calls, and its disk.
+// StopWait is how long stop waits: the time that the post office allows its calls, and its disk.
 const StopWait = 15 * time.Second

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Become has another program run in this process.
+// Become replaces this process with another program.
 func Become(_ context.Context, program string, args, environ []string) error {
 	return syscall.Exec(program, append([]string{program}, args...), environ)
 }

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Become runs another program in place of this one, which waits for it: no process of Windows becomes another.
+// Become runs another program in place of this one, which waits for it: on Windows no process can become another.
 func Become(ctx context.Context, program string, args, environ []string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, os.Stdout, os.Stderr

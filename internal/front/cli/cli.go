@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// Env is what a command gets from the system it runs on.
+// Env is the environment of a command.
 type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -30,15 +30,15 @@ type Env struct {
 func System() Env {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "/" // it was removed: there is no repository around it
+		dir = "/" // it was removed: no repository contains it
 	}
 	dir, environ := outOfPlugin(dir, os.Environ())
-	os.Unsetenv(frontVariable) // it speaks of this process, and not of those that it starts
+	os.Unsetenv(frontVariable) // it concerns this process, and not those that it starts
 	return Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: environ, Dir: dir}
 }
 
-// outOfPlugin returns the directory and the variables of the session where Copilot CLI starts what a plugin has (seen
-// with 1.0.102): in the plugin's directory, and with the variables of Claude Code's plugins.
+// outOfPlugin returns the session's directory and variables where Copilot CLI starts a program of a plugin (seen with
+// 1.0.102): in the plugin's directory, and with the variables of Claude Code's plugins.
 func outOfPlugin(dir string, environ []string) (string, []string) {
 	const root = "COPILOT_PLUGIN_ROOT"
 	if in := config.Getenv(environ, root); in == "" || in != dir {
@@ -55,34 +55,34 @@ func (e *Env) Getenv(name string) string { return config.Getenv(e.Environ, name)
 // App is one run of a command.
 type App struct {
 	Env    Env
-	Stdout *ModelWriter // what env.Stdout is for verbs that people and agents read
+	Stdout *ModelWriter // env.Stdout, for verbs that people and agents read
 	Out    *Printer
 
 	// Flags of every verb.
 	Room, As string
 	JSON     bool
-	Remote   string // URL of another post office; "": that of this machine
-	Insecure bool   // its token may be sent though others can read it on the way
-	Beside   bool   // it is a part of its client, and no command of an agent's shell
-	Whole    bool   // it has the whole screen, so the person is asked for nothing beside it
+	Remote   string // URL of another post office; "": this machine's
+	Insecure bool   // the token may be sent where others can read it on the way
+	Beside   bool   // part of its client, not a command in an agent's shell
+	Whole    bool   // uses the whole screen, so no other question may be asked there
 
 	args   []string
-	front  []Group        // of verbs that every program has
-	linked []Verb         // of the post office's program
+	front  []Group        // verbs that every program has
+	linked []Verb         // verbs of the post office's program
 	Asked  string         // the verb, for hints
-	Office *client.Office // made by the first who needs it
-	Link   func(up bool)  // told when the connection of a watch breaks, and when there is another
+	Office *client.Office // created at first use
+	Link   func(up bool)  // called when the connection of a watch breaks, and when there is another
 
-	server  string // own directory of the client whose server, which serves several windows, runs this; "": none does
+	server  string // directory of the client's server that runs this and serves several windows; "": none
 	placed  map[wire.Place]wire.Placed
-	token   *wire.Status // what the post office said of it, once that was asked
-	shows   bool         // the post office of this machine is shown an agent's token
-	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
+	token   *wire.Status // the post office's answer about the token, once asked
+	shows   bool         // show an agent's token to this machine's post office
+	guessed bool         // Who found its answer only by the shell in which the command runs
 }
 
-// Main runs the command with the given arguments and returns the exit status. front has the groups of verbs that every
-// program has, linked the verbs of the post office's program that this one has linked in; without them it is the front
-// alone, which runs that program for them.
+// Main runs the command with the given arguments and returns the exit status. front are the groups of verbs that
+// every program has, linked the post office's verbs that are linked into this program; without them this is only the
+// front, which runs the other program for them.
 func Main(args []string, env Env, front []Group, linked ...Verb) int {
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
@@ -120,7 +120,7 @@ func Main(args []string, env Env, front []Group, linked ...Verb) int {
 	return a.finish(err)
 }
 
-// ForModel notes that a model reads what the command says.
+// ForModel records that a model reads the command's output.
 func (a *App) ForModel() {
 	a.Stdout.forModel()
 	if a.Stdout.Reading {
@@ -128,7 +128,7 @@ func (a *App) ForModel() {
 	}
 }
 
-// wantsJSON finds --json where the flags themselves may be what is wrong.
+// wantsJSON finds --json even where the flags themselves may be wrong.
 func wantsJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -141,7 +141,7 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-// Post returns the post office, which is started by the first call if it does not run.
+// Post returns the post office, which the first call starts if it does not run.
 func (a *App) Post() (*client.Office, error) {
 	if a.Office != nil {
 		return a.Office, nil
@@ -161,7 +161,7 @@ func (a *App) Post() (*client.Office, error) {
 	return office, err
 }
 
-// local returns the post office of this machine, which the first call starts if that is wanted and none runs.
+// local returns the post office of this machine, which the first call starts if starts is true and none runs.
 func (a *App) local(starts bool, opts client.Options) (*client.Office, error) {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err == nil {
@@ -177,7 +177,7 @@ func (a *App) local(starts bool, opts client.Options) (*client.Office, error) {
 	return client.New(opts)
 }
 
-// Service returns the room that the command means as whoever runs the command sees it.
+// Service returns the command's room, as its caller sees it.
 func (a *App) Service(ctx context.Context) (mail.Service, error) {
 	who, err := a.Who()
 	if err != nil {
@@ -186,8 +186,8 @@ func (a *App) Service(ctx context.Context) (mail.Service, error) {
 	return a.RoomAs(ctx, who)
 }
 
-// Existing is Service for a command that only looks: a room that --room names must be there, since a misspelt name
-// would read like a room in which nothing waits. The room of a directory may have no mail yet.
+// Existing is Service for a command that only looks: a room that --room names must exist, since a misspelt name would
+// look like a room without mail. The room of a directory may have no mail yet.
 func (a *App) Existing(ctx context.Context) (mail.Service, error) {
 	svc, err := a.Service(ctx)
 	if err != nil || a.Room == "" {
@@ -195,10 +195,10 @@ func (a *App) Existing(ctx context.Context) (mail.Service, error) {
 	}
 	st, err := svc.Status(ctx)
 	switch code := mail.CodeOf(err); {
-	case code == mail.Unavailable, code == mail.Timeout: // nobody waits twice for a post office that does not answer
+	case code == mail.Unavailable, code == mail.Timeout: // do not wait twice for a post office that does not answer
 		return nil, err
 	case err != nil || st.Seq != 0:
-		return svc, nil // what is wrong is said of what was asked
+		return svc, nil // the command's own call reports the error
 	}
 	rooms, err := a.Office.Rooms(ctx)
 	if err != nil {
@@ -217,8 +217,8 @@ func (a *App) Existing(ctx context.Context) (mail.Service, error) {
 	return nil, mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", a.Room)
 }
 
-// RoomAs returns the room that the command means as somebody sees it. That the command may speak for them has been
-// checked.
+// RoomAs returns the command's room as an agent or the user sees it. The caller has checked that the command may
+// speak for them.
 func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 	room, err := a.RoomName()
 	if err != nil {
@@ -231,7 +231,7 @@ func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 	return office.Room(ctx, room, who)
 }
 
-// RoomName returns the room that the command means.
+// RoomName returns the command's room.
 func (a *App) RoomName() (mail.RoomName, error) {
 	if a.ByToken() {
 		return a.farRoom()
@@ -240,7 +240,7 @@ func (a *App) RoomName() (mail.RoomName, error) {
 	if err != nil {
 		return "", err
 	}
-	p.File.Agent = "" // nobody asks here
+	p.File.Agent = "" // no agent is needed here
 	if id, client := a.Session(); a.server != "" && id != "" && p.Room == "" {
 		at, err := a.place(&p, client, id, false)
 		return at.Room, err
@@ -286,7 +286,7 @@ func (a *App) Who() (mail.Name, error) {
 	return mail.User, nil
 }
 
-// OnlyUser refuses what only the user may do, to anybody else.
+// OnlyUser refuses anyone but the user.
 func (a *App) OnlyUser(may string) error {
 	who, err := a.Who()
 	if err == nil && who != mail.User {
@@ -295,10 +295,11 @@ func (a *App) OnlyUser(may string) error {
 	return err
 }
 
-// Group makes the commands of some verbs: it returns nil for a verb that is not one of its own.
+// Group makes the commands of some verbs: it returns nil for a verb of another group.
 type Group func(a *App, verb string) *cobra.Command
 
-// NewGroup returns the group of some verbs. Their commands are made from what of makes of a run of the program.
+// NewGroup returns the group of some verbs. Their commands are made from the value that of returns for a run of the
+// program.
 func NewGroup[Run any](of func(*App) Run, verbs map[string]func(Run) *cobra.Command) Group {
 	return func(a *App, verb string) *cobra.Command {
 		if command := verbs[verb]; command != nil {
@@ -311,16 +312,16 @@ func NewGroup[Run any](of func(*App) Run, verbs map[string]func(Run) *cobra.Comm
 // Verb is a line in the table of verbs.
 type Verb struct {
 	Name string
-	// Short says of a verb of the post office's program what it does, since its New is there.
+	// Short describes a verb of the post office's program, where its New is.
 	Short string
 	New   func(*App) *cobra.Command
-	Also  string // another name, which has a line of its own without a place in the manual
+	Also  string // another name, with a line of its own outside the manual
 
-	group string // of the manual; "": programs run it, and the manual does not name it
+	group string // in the manual; "": programs run it, and the manual omits it
 }
 
-// verbs returns all verbs in the order of the manual. Those without New are of a group of the front, or
-// they are the post office's, and linked into its program only.
+// verbs returns all verbs in the order of the manual. Those without New are in a group of the front, or they are the
+// post office's and linked only into its program.
 func verbs() []Verb {
 	const (
 		openalice   = "OpenAlice's workspace Inbox: inbox_push, /api/inbox and data/inbox/entries.jsonl"
@@ -381,14 +382,14 @@ func verbs() []Verb {
 	return all
 }
 
-// ownWords are the verbs whose answer to an agent has no word of others in it but their names, and those that hand on
-// bytes to programs. What any other verb prints for an agent stands in a fence.
+// ownWords are the verbs whose answer to an agent contains no text of others except their names, and those that pass
+// bytes to programs. The output of any other verb for an agent is fenced.
 var ownWords = []string{"send", "reply", "answer", "decline", "mark", "withdraw", "stop", "serve", "demo", "install",
 	"uninstall", "setup", "remove", "config", "service", "join", "leave", "mcp", "completion", "version", "update",
 	"export", "import", "backup", "restore", "archive", "erase", "hook", "monitor", "poster", "demo-agent", "doors",
 	"relay"}
 
-// newRoot returns the root command with the verb that args name, or with all if they name none.
+// newRoot returns the root command with the verb that args name, or with all verbs if they name none.
 func newRoot(a *App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pennypost",
@@ -431,7 +432,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	return root
 }
 
-// chosen returns the verb that args begin with, or all.
+// chosen returns the verb that args begin with, or all verbs.
 func (a *App) chosen(args []string) []Verb {
 	all := verbs()
 	if len(args) == 0 {

@@ -44,7 +44,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestOtherVersion: whoever uses a post office of another version is told what to do.
+// TestOtherVersion: a user of a post office of another version is told what to do.
 func TestOtherVersion(t *testing.T) {
 	for _, tt := range []struct {
 		verb, office string
@@ -83,7 +83,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// What --json writes parses as what was meant and holds nothing that a terminal obeys, however it is cut into writes.
+// JSON output parses as the original value and contains no terminal control characters, however the writes are split.
 func TestJSONIsSafeForTerminals(t *testing.T) {
 	said := "plain 小克 é 👩\u200d🚀 c1 \u009b31m\u0085 \x7f bidi \u202e\u2069\u200f\u061c \u2028\x1b[31m"
 	var out bytes.Buffer

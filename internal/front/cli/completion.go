@@ -39,7 +39,7 @@ func newCompletion(a *App) *cobra.Command {
 // CompletionPatience is how long a person who pressed Tab waits for the post office.
 const CompletionPatience = 300 * time.Millisecond
 
-// CompleteAgent offers the names on the roster. No post office is started for it.
+// CompleteAgent offers the names on the roster. It starts no post office.
 func (a *App) CompleteAgent(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, ag := range a.roster(typed) {
@@ -48,7 +48,7 @@ func (a *App) CompleteAgent(_ *cobra.Command, _ []string, typed string) ([]strin
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// namesOf returns all names of an agent, as a shell takes them: a tab begins a description.
+// namesOf returns all names of an agent in the form a shell accepts: a tab begins a description.
 func namesOf(ag *mail.Agent) (all []string) {
 	for _, n := range append([]mail.Name{ag.Name}, ag.Aliases...) {
 		all = append(all, strings.ReplaceAll(string(n), "\t", " "))
@@ -84,8 +84,8 @@ func (a *App) CompleteAddress(_ *cobra.Command, _ []string, typed string) ([]str
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// farAddresses offers agents of other rooms: to the person those that have to do with what was typed, or bear the name
-// exactly; to agents, who do not see other rooms' agents, the name in each room.
+// farAddresses offers agents of other rooms: to the person those that match the typed text, or have exactly that
+// name; to agents, who do not see other rooms' agents, the name in each room.
 func (a *App) farAddresses(typed string, exact bool) (words []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
 	defer cancel()
@@ -129,7 +129,7 @@ func CompleteTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteRoom offers the rooms of the post office. No post office is started for it.
+// CompleteRoom offers the rooms of the post office. It starts no post office.
 func (a *App) CompleteRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
 	defer cancel()
@@ -145,8 +145,8 @@ func (a *App) CompleteRoom(*cobra.Command, []string, string) ([]string, cobra.Sh
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// AtOnce asks the room something for a person who pressed Tab, if a post office runs and answers at once. None is
-// started for it.
+// AtOnce asks the room a question for a person who pressed Tab, if a post office runs and answers immediately. It
+// starts none.
 func AtOnce[T any](a *App, ask func(context.Context, mail.Service) (T, error)) (got T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
 	defer cancel()
@@ -160,10 +160,10 @@ func AtOnce[T any](a *App, ask func(context.Context, mail.Service) (T, error)) (
 	return ask(ctx, svc)
 }
 
-// completions is how many agents are looked at for a person who pressed Tab: a shell shows no more.
+// completions limits the agents fetched for a person who pressed Tab: a shell shows no more.
 const completions = 200
 
-// roster returns agents of the room that have to do with what was typed, nil if they are not known at once.
+// roster returns agents of the room that match the typed text, nil if they are not known immediately.
 func (a *App) roster(typed string) []mail.Agent {
 	page, err := AtOnce(a, func(ctx context.Context, svc mail.Service) (mail.AgentList, error) {
 		return svc.Agents(ctx, mail.RosterQuery{Search: typed, Limit: completions})
@@ -174,8 +174,8 @@ func (a *App) roster(typed string) []mail.Agent {
 	return page.Agents
 }
 
-// CompleteMessages offers the ids of messages, each with what it is about: those that begin with what was typed or,
-// as long as nothing was, the newest of the caller's mailbox that fit q.
+// CompleteMessages offers the ids of messages, each with its heading: those that begin with the typed text or, if
+// nothing was typed, the newest of the caller's mailbox that fit q.
 func (a *App) CompleteMessages(q mail.InboxQuery) cobra.CompletionFunc {
 	q.Newest, q.Limit = true, mail.DefaultLimit
 	return func(_ *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -190,7 +190,7 @@ func (a *App) CompleteMessages(q mail.InboxQuery) cobra.CompletionFunc {
 	}
 }
 
-// CompleteOwnQuestions offers what the caller has asked and is open.
+// CompleteOwnQuestions offers the caller's own open questions.
 func (a *App) CompleteOwnQuestions(_ *cobra.Command, given []string, typed string) ([]string,
 	cobra.ShellCompDirective) {
 	return a.someIDs(given, typed, func(ctx context.Context, svc mail.Service) (mail.Page, error) {
@@ -214,7 +214,7 @@ func (a *App) someIDs(given []string, typed string, list func(context.Context, m
 		it := &page.Messages[i]
 		id := string(it.ID)
 		if !strings.HasPrefix(id, typed) {
-			id = strings.TrimPrefix(id, "msg_") // as it was begun
+			id = strings.TrimPrefix(id, "msg_") // as the person began it
 		}
 		if !slices.Contains(given, id) {
 			words = append(words, id+"\t"+strings.ReplaceAll(Sender(&it.Message, mail.MaxName)+": "+Heading(it), "\t",

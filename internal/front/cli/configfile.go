@@ -14,15 +14,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lines that are added to the configuration say so, and what their value was, so that TakeFromConfig knows which of
-// them a person has changed since.
+// Lines that setup adds to the configuration are marked, with the value, so that TakeFromConfig knows which of them a
+// person has changed since.
 const (
 	addedMark = " # added by pennypost"
 	setMark   = " # set by pennypost to "
 )
 
-// AddToConfig adds a section to the configuration and, if there is a key, sets it there. The section may be there
-// already, without the key. All else in the file stays as it is. A post office that runs has it once it is restarted.
+// AddToConfig adds a section to the configuration and, if there is a key, sets it there. The section may already be
+// there without the key. The rest of the file stays as it is. A running post office uses it after a restart.
 func (a *App) AddToConfig(section, key, value string) error {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *App) AddToConfig(section, key, value string) error {
 	return nil
 }
 
-// addSection returns text with a section, and a line in it.
+// addSection returns text with a section, and with a line in it.
 func addSection(text, header, line string) string {
 	lines := strings.SplitAfter(text, "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return sectionOf(l) == header })
@@ -59,7 +59,7 @@ func addSection(text, header, line string) string {
 		fallthrough
 	case at < 0:
 		if text != "" {
-			text += "\n" // of a file that ends with a break, an empty line
+			text += "\n" // an empty line, in a file that ends with a line break
 		}
 		return text + header + addedMark + "\n" + line
 	case line == "":
@@ -70,14 +70,14 @@ func addSection(text, header, line string) string {
 	return strings.Join(slices.Insert(lines, at+1, line+"\n"), "")
 }
 
-// sectionOf returns the header that a line is, "" if it is none.
+// sectionOf returns the section header in a line, "" if it has none.
 func sectionOf(line string) string {
 	line, _, _ = strings.Cut(line, "#")
 	return strings.TrimSpace(line)
 }
 
-// AddedToConfig returns the lines that AddToConfig has written into the configuration: those that are as it left them,
-// and those that a person has changed since, or has written more behind.
+// AddedToConfig returns the lines that AddToConfig has written into the configuration: those that are unchanged, and
+// those that a person has changed since, or has added to.
 func (a *App) AddedToConfig() (ours, changed []string, err error) {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -88,8 +88,8 @@ func (a *App) AddedToConfig() (ours, changed []string, err error) {
 	return ours, changed, err
 }
 
-// TakeFromConfig takes out what AddToConfig has written and nobody has changed since. The file is then what it was
-// before, byte for byte, and is removed if nothing is left in it.
+// TakeFromConfig removes the lines that AddToConfig has written and no one has changed since. The file is then as it
+// was before, byte for byte, and is removed if it is empty.
 func (a *App) TakeFromConfig() error {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -109,10 +109,10 @@ func (a *App) TakeFromConfig() error {
 	return writeConfig(home, rest)
 }
 
-// withoutAdded returns text without what addSection added, the lines that are gone, and those of it that are left
-// because they were changed.
+// withoutAdded returns text without the lines that addSection added, the removed lines, and those left because they
+// were changed.
 func withoutAdded(text string) (rest string, ours, changed []string) {
-	// Compiled here, not at each start of the program, which is a hook's too.
+	// Compiled here, not at each start of the program, which is a hook's start too.
 	addedLine := regexp.MustCompile(`(?m)^\w+ = (.*)` + setMark + `(.*)(?:\n|\z)`)
 	addedSection := regexp.MustCompile(
 		`(?m)^\[[\w.]+\]` + addedMark + `\n(?:\w+ = (.*)` + setMark + `(.*)(?:\n|\z))?`)
@@ -120,7 +120,7 @@ func withoutAdded(text string) (rest string, ours, changed []string) {
 	noMoreKeys := regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*\[|[ \t]*(?:#.*)?\z)`)
 	rest = text
 	for _, added := range []*regexp.Regexp{addedSection, addedLine} {
-		for _, m := range slices.Backward(added.FindAllStringSubmatchIndex(rest, -1)) { // what was added last first
+		for _, m := range slices.Backward(added.FindAllStringSubmatchIndex(rest, -1)) { // from the end
 			before, own, behind := rest[:m[0]], rest[m[0]:m[1]], rest[m[1]:]
 			same := m[2] < 0 || rest[m[2]:m[3]] == rest[m[4]:m[5]]
 			if !same || added == addedSection && !noMoreKeys.MatchString(behind) {
@@ -129,7 +129,7 @@ func withoutAdded(text string) (rest string, ours, changed []string) {
 			for line := range strings.Lines(own) {
 				ours = append(ours, ownLine.ReplaceAllString(strings.TrimSpace(line), ""))
 			}
-			// The break before it was added too, but may be needed now.
+			// The line break before it was added too, but may be needed now.
 			if added == addedSection && (behind == "" || strings.HasSuffix(before, "\n\n")) ||
 				!strings.HasSuffix(own, "\n") {
 				before = strings.TrimSuffix(before, "\n")

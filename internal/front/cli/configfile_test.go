@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/config"
 )
 
-// TestAddToConfig: what is added is in force, whatever the file has already, and is taken out without a trace.
+// TestAddToConfig: an added setting takes effect, whatever the file already has, and is removed without a trace.
 func TestAddToConfig(t *testing.T) {
 	const listen = "listen = \"0.0.0.0:8766\" # set by pennypost to \"0.0.0.0:8766\""
 	const tls = "[tls] # added by pennypost\n" + listen + "\n"
@@ -49,7 +49,8 @@ func TestAddToConfig(t *testing.T) {
 	}
 }
 
-// TestConfigIsLeft: what a person has changed in the configuration is theirs, and what cannot be added is not there.
+// TestConfigIsLeft: a person's changes to the configuration are theirs, and a setting that cannot be added is not
+// there.
 func TestConfigIsLeft(t *testing.T) {
 	const set = "listen = \"1.2.3.4:8766\" # set by pennypost to \"0.0.0.0:8766\"\n"
 	const listen = "listen = \"0.0.0.0:8766\" # set by pennypost to \"0.0.0.0:8766\"\n"
@@ -90,7 +91,7 @@ func TestConfigIsLeft(t *testing.T) {
 	}
 }
 
-// TestNoPhoneGetsIn: where no phone could get in, nothing is changed, and what to do is said.
+// TestNoPhoneGetsIn: if no phone could get in, nothing is changed, and the error says what to do.
 func TestNoPhoneGetsIn(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

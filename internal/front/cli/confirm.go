@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// confirm asks the person for the passphrase, at the terminal that the command runs in.
+// confirm asks the person for the passphrase, at the command's terminal.
 func (a *App) confirm(ctx context.Context, office *client.Office) error {
 	if a.Whole {
 		return mail.Errorf(mail.Unconfirmed, "this asks for your passphrase: nothing was done. Do it by a command, "+
@@ -25,7 +25,7 @@ func (a *App) confirm(ctx context.Context, office *client.Office) error {
 	return office.Confirm(ctx, typed)
 }
 
-// AskSecret has the person type something that is not shown.
+// AskSecret lets the person type a text that is not shown.
 func AskSecret(prompt string) (string, error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
@@ -45,7 +45,7 @@ func AskSecret(prompt string) (string, error) {
 	return string(typed), nil
 }
 
-// AskYes asks the person a question that is answered by yes or no; Enter is what is proposed.
+// AskYes asks the person a yes-or-no question; Enter means proposed.
 func (a *App) AskYes(question string, proposed bool) (bool, error) {
 	choice := " [y/N] "
 	if proposed {
@@ -70,7 +70,7 @@ func (a *App) AskYes(question string, proposed bool) (bool, error) {
 	}
 }
 
-// readLine reads a line and nothing behind it, which may be the answer to another question.
+// readLine reads one line and no further, because the rest may answer another question.
 func (a *App) readLine() (string, error) {
 	var line []byte
 	for b := make([]byte, 1); ; {

@@ -29,7 +29,7 @@ const (
 	ExitUnreachable = 6
 )
 
-// exitStatus is this edge's one table of codes.
+// exitStatus is the command line's table of codes.
 func exitStatus(err error) int {
 	status, known := map[mail.Code]int{
 		"": exitDone, mail.Invalid: exitUsage, mail.NotFound: exitNotFound, mail.Timeout: exitTimeout,
@@ -42,7 +42,7 @@ func exitStatus(err error) int {
 	return status
 }
 
-// Hint is an error with what to type next.
+// Hint is an error with the command to type next.
 type Hint struct {
 	error
 	next string
@@ -50,10 +50,10 @@ type Hint struct {
 
 func (h *Hint) Unwrap() error { return h.error }
 
-// Hinted returns err with what to type next.
+// Hinted returns err with the command to type next.
 func Hinted(err error, next string) error { return &Hint{err, next} }
 
-// HintedIf returns err, if it is of this code with what to type next.
+// HintedIf returns err, with the command to type next if err has this code.
 func HintedIf(code mail.Code, err error, next string) error {
 	if mail.CodeOf(err) == code {
 		return Hinted(err, next)
@@ -61,7 +61,7 @@ func HintedIf(code mail.Code, err error, next string) error {
 	return err
 }
 
-// Silent ends the command with an exit status after everything was said.
+// Silent ends the command with an exit status after it has reported everything.
 type Silent int
 
 func (s Silent) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -77,7 +77,7 @@ type failureText struct {
 	Hint    string    `json:"hint,omitempty"`
 }
 
-// finish tells of err on standard error and returns the exit status.
+// finish reports err on standard error and returns the exit status.
 func (a *App) finish(err error) int {
 	if err == nil {
 		return exitDone
@@ -89,14 +89,14 @@ func (a *App) finish(err error) int {
 		return ExitFailed // the person pressed ^C and knows
 	}
 	if a.Out != nil && errors.Is(a.Out.err, syscall.EPIPE) {
-		return ExitFailed // whoever read this has gone, as head does
+		return ExitFailed // the reader has gone, as head does
 	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.NextStep(err)
 	if code == mail.Unavailable && a.Env.Getenv("CODEX_SANDBOX_NETWORK_DISABLED") != "" {
 		next = "Codex's sandbox lets no command connect; use the tools of the MCP server pennypost: send_message, " +
 			"read_messages, mark_messages"
 	}
-	// an agent may have chosen a name in it, and another reads it
+	// it may contain a name that another agent chose
 	a.complain("pennypost: ", fence.Text(Visible(text)))
 	if next != "" {
 		a.complain("hint: ", Visible(next))
@@ -109,7 +109,7 @@ func (a *App) finish(err error) int {
 	return exitStatus(err)
 }
 
-// complain writes text to standard error, its lines below each other behind what it begins with.
+// complain writes text to standard error, after begins, with further lines indented to match.
 func (a *App) complain(begins, text string) {
 	p := Printer{To: a.Env.Stderr, Wide: wideness(a.Env.Stderr, a.Env)}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -120,7 +120,7 @@ func (a *App) complain(begins, text string) {
 	}
 }
 
-// NextStep returns what to type after err.
+// NextStep returns the command to type after err.
 func (a *App) NextStep(err error) string {
 	if h, ok := errors.AsType[*Hint](err); ok {
 		return h.next
@@ -151,7 +151,7 @@ func unknownVerb(word string) error {
 		"pennypost --help lists the commands")
 }
 
-// misspelt is an error with the name that was meant, in a sentence, or else with what lists the names.
+// misspelt adds to err a hint: a sentence with the nearest name, or else the command that lists the names.
 func misspelt(err error, word string, names []string, meant, lists string) error {
 	if near := policy.Nearest(word, names, 1); len(near) > 0 {
 		lists = fmt.Sprintf(meant, near[0])
@@ -159,7 +159,7 @@ func misspelt(err error, word string, names []string, meant, lists string) error
 	return Hinted(err, lists)
 }
 
-// unknownBelow says that cmd, which has commands, has none that is called so.
+// unknownBelow returns the error for a subcommand that cmd does not have.
 func unknownBelow(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -180,9 +180,9 @@ func (a *App) badFlag(cmd *cobra.Command, err error) error {
 		if !cmd.HasParent() {
 			return unknownVerb(args[0])
 		}
-		return unknownBelow(cmd, args[0]) // the flags are those of a command that was misspelt
+		return unknownBelow(cmd, args[0]) // the flags belong to a misspelt command
 	}
-	// what follows is for programmers
+	// the rest is for programmers
 	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.")
 	bad, help := Usage("%s", words), strings.TrimSpace(cmd.CommandPath())+" --help"
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
@@ -202,7 +202,7 @@ func (a *App) badFlag(cmd *cobra.Command, err error) error {
 	return Hinted(bad, help)
 }
 
-// GroupRun answers a command that only groups others.
+// GroupRun runs a command that only groups others.
 func GroupRun(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownBelow(cmd, args[0])
@@ -221,7 +221,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// SomeArgs refuses to do without an argument.
+// SomeArgs requires at least one argument.
 func SomeArgs(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -231,7 +231,7 @@ func SomeArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// NArgs refuses any other number of arguments.
+// NArgs requires exactly n arguments.
 func NArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -241,7 +241,7 @@ func NArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// Interruptible returns a context that ends when the person presses ^C or the system asks the process to go.
+// Interruptible returns a context that ends when the person presses ^C or the system terminates the process.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }

@@ -28,7 +28,7 @@ PENNYPOST_AUTOSTART  0: never start a post office
 VISUAL, EDITOR       what the screen's R writes answers in
 NO_COLOR             no colours`
 
-// manual prints the help of a command as a manual page does.
+// manual prints the help of a command like a manual page.
 func (a *App) manual(cmd *cobra.Command, _ []string) {
 	a.Stdout.ours = true
 	p := a.Out
@@ -54,13 +54,13 @@ func (a *App) manual(cmd *cobra.Command, _ []string) {
 	}
 	if cmd.Example != "" {
 		p.Line("\n%s", p.Bold("EXAMPLES"))
-		for line := range strings.SplitSeq(cmd.Example, "\n") { // each is a command, and joins no other
+		for line := range strings.SplitSeq(cmd.Example, "\n") { // each is a command of its own
 			p.Text(line, 4)
 		}
 	}
 }
 
-// commandRows lists the commands below cmd, those of the root in the groups of the manual and not by the alphabet.
+// commandRows lists the commands below cmd, those of the root in the groups of the manual, not alphabetically.
 func commandRows(cmd *cobra.Command) [][]string {
 	var rows [][]string
 	short := make(map[string]string)

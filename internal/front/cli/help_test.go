@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/front/verbs"
 )
 
-// TestHelpFits: no line of a manual page is broken by the terminal.
+// TestHelpFits: the terminal breaks no line of a manual page.
 func TestHelpFits(t *testing.T) {
 	for _, wide := range []int{40, 80} {
 		for _, args := range [][]string{{"--help"}, {"send", "--help"}, {"mark", "--help"}, {"completion", "--help"}} {
@@ -34,7 +34,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// Main needs nothing of the process it runs in.
+// Main needs nothing from the process it runs in.
 func TestMainTakesItsWorld(t *testing.T) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: t.TempDir()}

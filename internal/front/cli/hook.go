@@ -39,16 +39,16 @@ func newHook(a *App) *cobra.Command {
 	}
 }
 
-// isHook reports whether args are a client's call of a hook. Then nothing may fail, so that they are not left to the
-// flag parser: its exit status for what it does not understand is the one by which several clients are told to stop.
+// isHook reports whether args are a client's call of a hook. Such a call must not fail, so the flag parser does not
+// see it: the parser's exit status for unknown flags is the one that tells several clients to stop.
 func isHook(args []string) bool {
 	return len(args) >= 3 && args[0] == "hook" && !strings.HasPrefix(args[1], "-") && !strings.HasPrefix(args[2], "-")
 }
 
-// hook runs a hook. Flags that it does not know are a later version's, and passed over.
+// hook runs a hook. It ignores unknown flags, which may be a later version's.
 func (a *App) hook(args []string) int {
-	signal.Ignore(syscall.SIGPIPE) // the client may be gone, and an error tells it better
-	log.SetOutput(io.Discard)      // net/http has its own opinion of strangers
+	signal.Ignore(syscall.SIGPIPE) // the client may be gone, and a write error says so better
+	log.SetOutput(io.Discard)      // net/http logs what unknown servers do
 	for i := 3; i < len(args); i++ {
 		for _, f := range []struct {
 			name string
@@ -74,7 +74,7 @@ func (a *App) hook(args []string) int {
 			}
 			return a.QuietOffice()
 		},
-		Ended: func() bool { return os.Getppid() != parent }, // on Windows nobody tells
+		Ended: func() bool { return os.Getppid() != parent }, // Windows gives no other sign
 	}
 	if a.Env.Getenv("PENNYPOST_DEBUG") != "" {
 		p.Debug = func(why string) {

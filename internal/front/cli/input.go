@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Input opens a file that the person names, "-" being standard input. If there is none, the error ends with so.
+// Input opens a file that the person names; "-" is standard input. If the file is missing, the error ends with so.
 func (a *App) Input(path, so string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(a.Env.Stdin), nil

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// HeadlineWidth is how much of a body stands for a subject, in columns.
+// HeadlineWidth is how much of a body replaces a missing subject, in columns.
 const HeadlineWidth = 72
 
 // Heading is the subject of a message, the beginning of its body, or the documents that it names.
@@ -21,8 +21,8 @@ func Heading(it *mail.Item) string {
 	return Shorten(OneLine(cmp.Or(strings.Join(words, " "), it.DocNames())), HeadlineWidth)
 }
 
-// Sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
-// bridge a file says so, and a guest is from outside.
+// Sender shows who sent a message, the name cut to a width, and whether that is in doubt: a bridge has only a file's
+// word for it, and a guest is from outside.
 func Sender(m *mail.Message, width int) string {
 	name := Shorten(Signer(m.From), width)
 	if m.Doubt() != "" {
@@ -31,15 +31,15 @@ func Sender(m *mail.Message, width int) string {
 	return name
 }
 
-// Signer shows an address that signs as a person would say it.
+// Signer shows a sender's address in a person's form.
 func Signer(a mail.Address) string { return OneLine(string(a.Signer())) }
 
-// Addressees shows whom a message is for.
+// Addressees shows a message's recipients.
 func Addressees(to []mail.Address) string {
 	return Joined(to, ", ")
 }
 
-// Joined shows names, with something between them.
+// Joined shows names, with a separator.
 func Joined[S ~string](names []S, between string) string {
 	words := make([]string, len(names))
 	for i, n := range names {
@@ -48,7 +48,7 @@ func Joined[S ~string](names []S, between string) string {
 	return strings.Join(words, between)
 }
 
-// ShowDelivery prints whom a message is for, what became of it, and what of its metadata is not shown otherwise.
+// ShowDelivery prints a message's recipients, its deliveries, and the metadata not shown elsewhere.
 func (a *App) ShowDelivery(it *mail.Item, metadata mail.Metadata) {
 	p := a.Out
 	p.Field("to", Addressees(it.To))
@@ -68,10 +68,10 @@ func (a *App) ShowDelivery(it *mail.Item, metadata mail.Metadata) {
 	}
 }
 
-// maxData is how many bytes of metadata a person is shown. What came out of files may be 1 MiB.
+// maxData limits the bytes of metadata shown to a person. Metadata from files may be 1 MiB.
 const maxData = 4000
 
-// DeliveryRow says where a message stands with a recipient.
+// DeliveryRow shows the state of a message's delivery to a recipient.
 func DeliveryRow(p *Printer, d mail.Delivery) []string {
 	who := string(d.Agent)
 	switch {

@@ -11,20 +11,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A ModelWriter is standard output. What a command of an agent prints is read by a model: it stands in a fence, and
-// goes through package fence line by line, unless the command is listed as one that says nothing but our own words, or
-// writes JSON. What a person or a file gets is exact.
+// A ModelWriter is standard output. A model reads the output of an agent's command: it is put in a fence, and passed
+// through package fence line by line, unless the command is listed as printing only our own words, or writes JSON. A
+// person or a file gets the exact output.
 type ModelWriter struct {
 	To      io.Writer
-	Reading bool // a model reads
-	json    bool // what is written is JSON
-	ours    bool // what is written is in our own words
+	Reading bool // a model reads the output
+	json    bool // the output is JSON
+	ours    bool // the output is in our own words
 	begun   bool
-	open    *fence.Fence // that is not closed yet; nil: none is
-	line    []byte       // not ended yet: a tag may be cut between two writes
+	open    *fence.Fence // the fence still open; nil: none
+	line    []byte       // incomplete: a tag may be split between two writes
 }
 
-// forModel has what is written made harmless from now on, unless it goes into a file.
+// forModel neutralises the output from now on, unless it goes into a file.
 func (m *ModelWriter) forModel() {
 	file, ok := m.To.(*os.File)
 	if ok {
@@ -46,7 +46,7 @@ func (m *ModelWriter) Write(p []byte) (int, error) {
 	return len(p), m.pass(text)
 }
 
-// flush writes what is left of a line without an end, and closes the fence.
+// flush writes the rest of an incomplete line, and closes the fence.
 func (m *ModelWriter) flush() error {
 	text := string(m.line)
 	m.line = nil
@@ -63,12 +63,12 @@ func (m *ModelWriter) flush() error {
 	return err
 }
 
-// pass writes lines. Some verbs write JSON without being asked to, which has to stay JSON.
+// pass writes lines. Some verbs write JSON without --json, which has to stay JSON.
 func (m *ModelWriter) pass(text string) error {
 	if text == "" {
 		return nil
 	}
-	if !m.begun && (text[0] == '{' || text[0] == '[') { // or somebody's text does
+	if !m.begun && (text[0] == '{' || text[0] == '[') { // or another's text begins like this
 		_, err := jsonx.ReadValue(strings.NewReader(text))
 		m.json = err == nil
 	}
@@ -87,11 +87,11 @@ func (m *ModelWriter) pass(text string) error {
 	return err
 }
 
-// OurWords is text that no stranger has written a word of. Constants convert to it; for anything else whoever writes
-// the conversion says so.
+// OurWords is text without any words of strangers. Constants convert to it; any other conversion is the caller's
+// promise.
 type OurWords string
 
-// Own writes a line that needs no fence, for a list that is empty.
+// Own writes a line that needs no fence, for an empty list.
 func (a *App) Own(line OurWords) {
 	was := a.Stdout.ours
 	a.Stdout.ours = was || a.Stdout.open == nil
@@ -99,7 +99,7 @@ func (a *App) Own(line OurWords) {
 	a.Stdout.ours = was
 }
 
-// A FencedWriter is standard output for what package fence has rendered.
+// A FencedWriter is standard output for text that package fence has rendered.
 type FencedWriter struct{ To *ModelWriter }
 
 // Write implements io.Writer.
@@ -110,7 +110,7 @@ func (f FencedWriter) Write(p []byte) (int, error) {
 	return f.To.To.Write(p)
 }
 
-// HandOver prints messages for a model, each in a fence, and in another what became of them.
+// HandOver prints messages for a model, each in a fence, and their deliveries in another fence.
 func (a *App) HandOver(items []mail.Item) {
 	f := fence.New()
 	if a.Out.err == nil {
@@ -129,13 +129,13 @@ func (a *App) HandOver(items []mail.Item) {
 	}
 }
 
-// within has what is written go into a fence that was introduced before.
+// within puts the output of write into a fence that was announced before.
 func (m *ModelWriter) within(f fence.Fence, write func()) {
 	if !m.Reading || m.json {
 		write()
 		return
 	}
-	_, _ = io.WriteString(FencedWriter{m}, f.Begin()+"\n") // an error comes again with the next line
+	_, _ = io.WriteString(FencedWriter{m}, f.Begin()+"\n") // the next line returns the same error
 	m.open = &f
 	write()
 	_ = m.flush()

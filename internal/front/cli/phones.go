@@ -8,21 +8,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// PhoneOffer says what it means to let phones in, and PhoneQuestion asks it.
+// PhoneOffer explains letting phones in, and PhoneQuestion asks about it.
 const (
 	PhoneOffer = "The post office can listen on your network with TLS, with a certificate that it makes. Nobody " +
 		"reads anything there without a link that you give them."
 	PhoneQuestion = "Let phones and other machines in?"
 )
 
-// PhoneFlag is where the post office is to listen for phones.
+// PhoneFlag is the address at which the post office should listen for phones.
 func PhoneFlag(into *string) Flag {
 	return Flag{Into: into, Name: "phone-at", About: "listen for phones at this `HOST:PORT`, if you let them in; " +
 		"default 0.0.0.0:8766, which is every network"}
 }
 
-// LetPhonesIn has the post office listen for other machines at an address, "" for every network, and ends the one that
-// runs: it reads the configuration when it starts. Nothing is changed if nobody could listen or get in there.
+// LetPhonesIn makes the post office listen for other machines at an address, "" for every network, and ends the
+// running one: it reads the configuration when it starts. It changes nothing if listening or access there would fail.
 func (a *App) LetPhonesIn(ctx context.Context, at string) error {
 	if at == "" {
 		at = "0.0.0.0:8766"

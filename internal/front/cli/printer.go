@@ -21,12 +21,12 @@ import (
 type Printer struct {
 	To    io.Writer
 	Color bool
-	Wide  int // columns of the terminal; 0: it is none, and everything is written complete
+	Wide  int // columns of the terminal; 0: not a terminal, so nothing is cut
 	Now   time.Time
 	err   error
 }
 
-// NewPrinter returns what writes answers to the standard output of env.
+// NewPrinter returns a printer for the standard output of env.
 func NewPrinter(env Env) *Printer {
 	return &Printer{
 		To: env.Stdout, Now: time.Now(), Wide: wideness(env.Stdout, env),
@@ -34,8 +34,8 @@ func NewPrinter(env Env) *Printer {
 	}
 }
 
-// wideness returns how many columns there are for what is written: those of the terminal, $COLUMNS if that is set, or
-// 80 if nobody knows; 0 for what is no terminal.
+// wideness returns the columns of an output: the terminal's, or $COLUMNS if set, or 80 if unknown; 0 if it is not a
+// terminal.
 func wideness(to any, env Env) int {
 	file, ok := to.(*os.File)
 	if !ok {
@@ -60,7 +60,7 @@ func IsTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Line writes a line, or several if the terminal is narrower. Words stay whole.
+// Line writes a line, or several if the terminal is narrower. It does not break words.
 func (p *Printer) Line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p.Wide > 0 {
@@ -73,18 +73,18 @@ func (p *Printer) Line(format string, args ...any) {
 	p.Write(text + "\n")
 }
 
-// Write writes text. Whatever a command has forgotten to make harmless for a terminal, this does; our colours pass.
+// Write writes text. It makes harmless for a terminal anything that a command left unsafe; our colours pass.
 func (p *Printer) Write(s string) { p.exact(visible(s, colours)) }
 
-// exact writes what is no text for a terminal to show.
+// exact writes bytes that are not text for a terminal.
 func (p *Printer) exact(s string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.To, s)
 	}
 }
 
-// Barred writes text of somebody else as it is, each line of it behind a bar: none can pass for ours, also where a
-// terminal is narrower than it.
+// Barred writes another's text unchanged, each line after a bar: no line can pass for ours, even where the terminal
+// is narrower than the line.
 func (p *Printer) Barred(text string) {
 	if p.Wide > 0 {
 		text = strings.ReplaceAll(text, "\t", "    ")
@@ -96,10 +96,10 @@ func (p *Printer) Barred(text string) {
 	}
 }
 
-// columnsOfBar is how wide a bar is, and what is left free at the end of a line.
+// columnsOfBar is the width of a bar and of the margin at the end of a line.
 const columnsOfBar = 5
 
-// cut yields text in parts of so many columns, whatever is in it. What is not for a terminal stays whole.
+// cut yields text in parts of width columns, whatever it contains. Text that is not for a terminal stays whole.
 func (p *Printer) cut(text string, width int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for p.Wide > 0 && Columns(text) > width {
@@ -119,7 +119,7 @@ func (p *Printer) cut(text string, width int) iter.Seq[string] {
 	}
 }
 
-// Err is why something could not be written, after which nothing more is.
+// Err is the first write error, after which nothing more is written.
 func (p *Printer) Err() error { return p.err }
 
 // Value writes v as a line of JSON.
@@ -131,16 +131,16 @@ func (p *Printer) Value(v any) {
 	p.exact(string(b) + "\n")
 }
 
-// Bold is for what matters.
+// Bold marks the important text.
 func (p *Printer) Bold(s string) string { return p.paint("1", s) }
 
-// Dim is for what surrounds that.
+// Dim marks secondary text.
 func (p *Printer) Dim(s string) string { return p.paint("2", s) }
 
-// Red is for what is urgent or wrong.
+// Red marks urgent or wrong things.
 func (p *Printer) Red(s string) string { return p.paint("31", s) }
 
-// WhiteOnBlack is for what is read by its contrast: black is black, whatever the colours of the terminal are.
+// WhiteOnBlack is for text that needs contrast: its black is black, whatever the terminal's colours.
 func (p *Printer) WhiteOnBlack(s string) string { return p.paint("38;5;231;48;5;16", s) }
 
 func (p *Printer) paint(code, s string) string {
@@ -155,7 +155,7 @@ const noColour = "\x1b[0m"
 // colours are the escape sequences that we write.
 const colours = "\x1b[1m \x1b[2m \x1b[31m \x1b[38;5;231;48;5;16m " + noColour
 
-// Ago says how long t is past.
+// Ago formats the time since t.
 func (p *Printer) Ago(t mail.Time) string {
 	if t == 0 {
 		return "never"
@@ -171,7 +171,7 @@ func (p *Printer) Ago(t mail.Time) string {
 	return t.Std().Local().Format(time.DateOnly)
 }
 
-// Moment says when something was or will be.
+// Moment formats a past or future time.
 func (p *Printer) Moment(t mail.Time) string {
 	at, layout := t.Std().Local(), "2006-01-02 15:04"
 	if at.Format(time.DateOnly) == p.Now.Local().Format(time.DateOnly) {
@@ -180,12 +180,12 @@ func (p *Printer) Moment(t mail.Time) string {
 	return at.Format(layout)
 }
 
-// Brief says what ago says in fewer letters.
+// Brief shortens the result of Ago.
 func Brief(ago string) string {
 	return wording.Brief(strings.NewReplacer("just ", "", " ago", "").Replace(ago))
 }
 
-// left says how long t is ahead.
+// left formats the time until t.
 func (p *Printer) left(t mail.Time) string {
 	d := t.Std().Sub(p.Now)
 	if d <= 0 {
@@ -194,7 +194,7 @@ func (p *Printer) left(t mail.Time) string {
 	return wording.Span(max(d, time.Minute)) + " left"
 }
 
-// Size says a number of bytes.
+// Size formats a number of bytes.
 func Size(n int64) string {
 	switch {
 	case n < 10_000:
@@ -205,7 +205,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%d MB", n/1_000_000)
 }
 
-// Field prints a line of the head of a message, if there is something to say.
+// Field prints a line of a message's head, if it has a value.
 func (p *Printer) Field(name, value string) {
 	if value != "" {
 		const margin = 9
@@ -216,10 +216,10 @@ func (p *Printer) Field(name, value string) {
 	}
 }
 
-// InTerminal reports whether a person sees what the command prints, and can type.
+// InTerminal reports whether a person sees the command's output, and can type.
 func (a *App) InTerminal() bool { return IsTerminal(a.Env.Stdin) && IsTerminal(a.Stdout.To) }
 
-// Until says how long something counts that ends at t; 0 is never.
+// Until says how long something that ends at t is valid; 0 is forever.
 func (a *App) Until(t mail.Time) string {
 	switch {
 	case t == 0:
@@ -230,7 +230,7 @@ func (a *App) Until(t mail.Time) string {
 	return a.Out.left(t)
 }
 
-// Seconds reads a span of time that has an end.
+// Seconds parses a finite span of time.
 func Seconds(s string) (int64, error) {
 	d, err := config.ParseDuration(s)
 	if err == nil && d < config.Duration(time.Second) {
@@ -239,7 +239,7 @@ func Seconds(s string) (int64, error) {
 	return int64(time.Duration(d) / time.Second), err
 }
 
-// Onward is what the person has typed, with one flag changed: what shows the next part of a list.
+// Onward is the person's command line with one flag changed, which shows the next part of a list.
 func (a *App) Onward(flag, value string) string {
 	words := []string{"pennypost"}
 	for i := 0; i < len(a.args); i++ {
@@ -255,7 +255,7 @@ func (a *App) Onward(flag, value string) string {
 	return strings.Join(append(words, "--"+flag, Quoted(value)), " ")
 }
 
-// Quoted is a word as a shell takes it, with nothing in it that a terminal would obey.
+// Quoted is a word in shell quotes, without terminal control characters.
 func Quoted(word string) string {
 	return wording.Shell(OneLine(word))
 }

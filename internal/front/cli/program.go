@@ -15,13 +15,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// OfficeProgram has the post office in it, and all commands.
+// OfficeProgram is the program with the post office and all commands.
 const OfficeProgram = "pennypostd"
 
 // frontVariable tells the post office's program the version of the front that runs it.
 const frontVariable = "PENNYPOST_FRONT_VERSION"
 
-// ProgramName is what to type for this program: its name if the shell finds it, else its path.
+// ProgramName is the word to type for this program: its name if the shell finds it, else its path.
 func ProgramName() string {
 	if _, err := exec.LookPath("pennypost"); err == nil {
 		return "pennypost"
@@ -33,8 +33,8 @@ func ProgramName() string {
 	return versions.Stable(self)
 }
 
-// OfficeProgram returns the path of the program that has the post office in it: this one, or else the one that was
-// installed beside it, or else the one that the shell finds.
+// OfficeProgram returns the path of the program with the post office: this one, or else the one installed in the same
+// directory, or else the one that the shell finds.
 func (a *App) OfficeProgram() (string, error) {
 	self, err := os.Executable()
 	if err != nil || len(a.linked) > 0 {
@@ -49,7 +49,7 @@ func (a *App) OfficeProgram() (string, error) {
 	return path, nil
 }
 
-// here returns the command of a verb that this program has in it, or nil.
+// here returns the command of a verb that this program contains, or nil.
 func (a *App) here(v Verb) *cobra.Command {
 	if i := slices.IndexFunc(a.linked, func(l Verb) bool { return l.Name == v.Name }); i >= 0 {
 		v.New = a.linked[i].New
@@ -65,7 +65,8 @@ func (a *App) here(v Verb) *cobra.Command {
 	return nil
 }
 
-// command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
+// command returns the command of a verb. In the front alone, the command of a post office's verb runs the other
+// program.
 func (a *App) command(v Verb) *cobra.Command {
 	if cmd := a.here(v); cmd != nil {
 		cmd.Hidden = v.group == ""
@@ -89,18 +90,18 @@ func (a *App) command(v Verb) *cobra.Command {
 	return cmd
 }
 
-// runOffice gives the place of this process to the post office's program, with other arguments. It returns only if
-// that cannot be, or has ended.
+// runOffice replaces this process with the post office's program, with other arguments. It returns only if that
+// fails, or after the program has ended.
 func (a *App) runOffice(ctx context.Context, args []string) error {
 	program, err := a.OfficeProgram()
 	if err != nil {
 		return err
 	}
-	// It stands first: of two variables with one name the first counts.
+	// First, because of two variables with one name the first counts.
 	return Become(ctx, program, args, slices.Concat([]string{frontVariable + "=" + Version()}, a.Env.Environ))
 }
 
-// meetFront says when the front that has run this program is of another version.
+// meetFront warns if the front that ran this program has another version.
 func (a *App) meetFront() {
 	if v := a.Env.Getenv(frontVariable); len(a.linked) > 0 && v != "" && v != Version() {
 		fmt.Fprintf(a.Env.Stderr,
@@ -109,17 +110,17 @@ func (a *App) meetFront() {
 	}
 }
 
-// meetOffice says when the post office that has answered is of another version; "" if none has.
+// meetOffice warns if the post office that answered has another version; "" if none answered.
 func (a *App) meetOffice(version string) {
 	if version == "" || version == Version() || slices.Contains([]string{"status", "doctor", "stop"}, a.Asked) {
-		return // they say it themselves
+		return // they report it themselves
 	}
 	fmt.Fprintf(a.Env.Stderr, "pennypost: the post office runs version %s, and this program is %s\n"+
 		"hint: pennypost stop; the next command starts it in the version that is installed\n", Visible(version),
 		Version())
 }
 
-// Absolute returns where dir is, links resolved, so that one directory is one bridge.
+// Absolute returns the absolute path of dir, with links resolved, so that one directory is one bridge.
 func (a *App) Absolute(dir string) string {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(a.Env.Dir, dir)

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	progressAfter = time.Second            // what is done by then needs no word
-	progressEvery = 200 * time.Millisecond // often enough to be seen moving
+	progressAfter = time.Second            // shorter work needs no message
+	progressEvery = 200 * time.Millisecond // often enough to appear to move
 )
 
-// Progress is a line on standard error that says how far a long work is, and is gone when the work has ended. Where
-// standard error is no terminal nothing is written.
+// Progress is a line on standard error that shows the progress of a long task, and disappears when the task ends. It
+// writes nothing if standard error is not a terminal.
 type Progress struct {
 	to    io.Writer
 	what  string
@@ -25,8 +25,8 @@ type Progress struct {
 	ended chan struct{}
 }
 
-// Progress begins to tell of a work, such as "importing". The caller ends it. count says how much is done; nil: nobody
-// knows, and only the time is told.
+// Progress starts the line for a task, such as "importing". The caller ends it. count formats the amount done; nil:
+// the amount is unknown, and only the time is shown.
 func (a *App) Progress(what string, count func(n int64) string) *Progress {
 	if !IsTerminal(a.Env.Stderr) {
 		return &Progress{}
@@ -40,16 +40,16 @@ func startProgress(to io.Writer, what string, count func(n int64) string) *Progr
 	return p
 }
 
-// Add notes that so much more is done.
+// Add records that n more are done.
 func (p *Progress) Add(n int) { p.done.Add(int64(n)) }
 
-// Write implements io.Writer: what is written is done, in bytes.
+// Write implements io.Writer: it counts the bytes as done.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.Add(len(b))
 	return len(b), nil
 }
 
-// End takes the line away.
+// End removes the line.
 func (p *Progress) End() {
 	if p.to != nil {
 		close(p.stop)
@@ -67,7 +67,7 @@ func (p *Progress) run() {
 		select {
 		case <-p.stop:
 			if shown {
-				fmt.Fprint(p.to, "\r\x1b[K") // to the beginning of the line, and all of it away
+				fmt.Fprint(p.to, "\r\x1b[K") // to the beginning of the line, and erase it
 			}
 			return
 		case now := <-tick.C:
@@ -89,8 +89,8 @@ func (p *Progress) words(took time.Duration) string {
 		p.count(n*int64(time.Second)/int64(took)))
 }
 
-// CountMessages says a number of messages.
+// CountMessages formats a number of messages.
 func CountMessages(n int64) string { return wording.Plural(int(n), "message") }
 
-// CountBytes says a number of bytes, for Progress.
+// CountBytes formats a number of bytes, for Progress.
 func CountBytes(n int64) string { return Size(n) }

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/config"
 )
 
-// TestProgress: nothing within a second, then one line that is written over itself and taken away.
+// TestProgress: nothing within a second, then one line that is overwritten and finally removed.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, long, blind bytes.Buffer
@@ -47,7 +47,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestLastWords: of the log that is quoted which was written since.
+// TestLastWords: only the part of the log written since is quoted.
 func TestLastWords(t *testing.T) {
 	home := config.Home(t.TempDir())
 	if got := lastWords(home, 0); got != "" {

@@ -20,8 +20,8 @@ import (
 // TokenVariable holds the token for --remote, or a credential for scripts.
 const TokenVariable = "PENNYPOST_TOKEN"
 
-// scriptToken returns the credential for scripts that the command shows, "" if it shows none. Who says to be an agent
-// shows none.
+// scriptToken returns the command's credential for scripts, "" if it has none. A command that claims to be an agent
+// has none.
 func (a *App) scriptToken() string {
 	t := a.Env.Getenv(TokenVariable)
 	if !strings.HasPrefix(t, wire.ScriptPrefix) || a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
@@ -30,15 +30,15 @@ func (a *App) scriptToken() string {
 	return t
 }
 
-// ShowToken has the command show the post office of this machine the token of an agent, if there is one in the
-// environment: it speaks as that agent then, wherever it runs. Without --remote, only what serves an agent does so.
+// ShowToken makes the command show the post office of this machine the agent token in the environment, if there is
+// one: it then speaks as that agent, wherever it runs. Without --remote, only programs that serve an agent do so.
 func (a *App) ShowToken() {
 	t := a.Env.Getenv(TokenVariable)
 	a.shows = a.Remote == "" && t != "" && !strings.HasPrefix(t, wire.ScriptPrefix) &&
 		!strings.HasPrefix(t, wire.MachinePrefix)
 }
 
-// ownToken returns the token of ShowToken, "" if there is none.
+// ownToken returns the token of ShowToken, or "".
 func (a *App) ownToken() string {
 	if !a.shows {
 		return ""
@@ -46,7 +46,7 @@ func (a *App) ownToken() string {
 	return a.Env.Getenv(TokenVariable)
 }
 
-// ByToken reports whether a token says who the command is, and in which room.
+// ByToken reports whether a token determines the command's name and room.
 func (a *App) ByToken() bool { return a.Remote != "" || a.shows }
 
 // remote is the post office of --remote. If this machine has joined it, its key is known, and is checked.
@@ -69,12 +69,12 @@ func (a *App) remote() (*client.Office, error) {
 	return client.New(opts)
 }
 
-// onlyHere are the verbs that are about this machine.
+// onlyHere are the verbs that concern this machine only.
 var onlyHere = []string{"serve", "join", "leave", "cluster", "hook", "install", "uninstall", "setup", "remove",
 	"doctor", "service", "config", "restore", "demo"}
 
-// checkHere refuses --remote where it would say nothing. Who is named as an agent reads what any command prints, also
-// one that asks the post office for nothing in the agent's name.
+// checkHere refuses --remote where it would have no meaning. It also makes the output safe for a model if the caller
+// is named as an agent, even if the command asks the post office nothing in the agent's name.
 func (a *App) checkHere(cmd *cobra.Command, _ []string) error {
 	if who := cmp.Or(a.As, a.Env.Getenv("PENNYPOST_AGENT")); who != "" && who != string(mail.User) {
 		a.ForModel()
@@ -88,7 +88,7 @@ func (a *App) checkHere(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// far returns what the post office of --remote says of whoever has the token: as whom it speaks, and in which room.
+// far returns the --remote post office's answer about the token: the name it speaks as, and the room.
 func (a *App) far() (wire.Status, error) {
 	if a.token != nil {
 		return *a.token, nil
@@ -112,7 +112,7 @@ func (a *App) far() (wire.Status, error) {
 	return st, nil
 }
 
-// farWho is Who for --remote: the token says it, and where it is a machine's, the command.
+// farWho is Who for --remote: the token determines it, or for a machine's token, the command.
 func (a *App) farWho() (mail.Name, error) {
 	st, err := a.far()
 	switch {
@@ -149,8 +149,8 @@ func (a *App) farRoom() (mail.RoomName, error) {
 	return st.Room, nil
 }
 
-// checkRemote refuses to send a token over a network on which others can read it, unless that was said to be wanted.
-// What else is wrong with an address is said by the client.
+// checkRemote refuses to send a token over a network on which others can read it, unless --insecure allows that. The
+// client reports other errors in an address.
 func checkRemote(address string, insecure bool) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || insecure {

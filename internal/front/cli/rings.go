@@ -9,14 +9,14 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// Bounds of the pauses before a line is asked for again that was not to be had.
+// Bounds of the pauses before another request for a line that failed.
 const (
 	MinRingPause = time.Second
 	MaxRingPause = 30 * time.Second
 )
 
-// FollowRings listens at a door and hands each ring to take, until ctx ends, take fails or the post office refuses. If
-// the post office is away, or the agent is not on the roster, it waits for them to come back, because a session
+// FollowRings listens at a door and passes each ring to take, until ctx ends, take fails or the post office refuses.
+// If the post office is away, or the agent is not on the roster, it waits for them to come back, because a session
 // outlives many post offices. It calls warn once each time that happens.
 func FollowRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener,
 	take func(*mail.Rung) error, warn func(error)) error {
@@ -27,7 +27,7 @@ func FollowRings(ctx context.Context, office *client.Office, room mail.RoomName,
 		code := mail.CodeOf(err)
 		switch {
 		case code == mail.Denied, code == mail.Invalid, code == mail.Unknown:
-			return err // which no other time mends
+			return err // retrying will not help
 		case err == nil && rung != nil && rung.Text != "":
 			if err := take(rung); err != nil {
 				return err

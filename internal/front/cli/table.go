@@ -8,11 +8,11 @@ import (
 	"pennypost/internal/base/wording"
 )
 
-// Table writes rows in columns, two spaces apart; a column with nothing in it takes no room. dimmed says which columns
-// are background. On a terminal the last column is broken between words, and goes on below itself.
+// Table writes rows in columns, two spaces apart; an empty column takes no space. dimmed are the secondary columns.
+// On a terminal the last column is broken between words, and continues below itself.
 func (p *Printer) Table(rows [][]string, dimmed ...int) {
 	widths := widthsOf(rows)
-	var all []byte // written at once: a line a system call would cost more than the rest
+	var all []byte // written in one call: a system call per line would cost more than the rest
 	for _, row := range rows {
 		all = append(bytes.TrimRight(all, " "), p.tableRow(row, widths, dimmed)...)
 		all = append(bytes.TrimRight(all, " "), '\n')
@@ -20,7 +20,7 @@ func (p *Printer) Table(rows [][]string, dimmed ...int) {
 	p.Write(string(all))
 }
 
-// TableOr is Table, or a line if there are no rows.
+// TableOr is Table, or the line none if there are no rows.
 func (p *Printer) TableOr(none string, rows [][]string, dimmed ...int) {
 	if len(rows) == 0 {
 		p.Line("%s", none)
@@ -40,8 +40,7 @@ func widthsOf(rows [][]string) (widths []int) {
 	return widths
 }
 
-// leastLast is how much room the last column of a table needs beside the others, in columns of the terminal. If there
-// is less, it begins in a line of its own.
+// leastLast is the least width of a table's last column. If less is left, that column begins on a line of its own.
 const leastLast = 24
 
 func (p *Printer) tableRow(row []string, widths, dimmed []int) []byte {
@@ -75,13 +74,13 @@ func (p *Printer) tableRow(row []string, widths, dimmed []int) []byte {
 	return line
 }
 
-// A step is how a column of a list gives way when the list is wider than the terminal.
+// A Step is how a column of a list shrinks when the list is wider than the terminal.
 type Step struct {
 	column int
-	to     func(cell string) string // nil: it goes
+	to     func(cell string) string // nil: it is removed
 }
 
-// At says how the column with a number gives way; to is nil if it goes.
+// At describes how the column with a number shrinks; to is nil if it is removed.
 func At(column int, to func(cell string) string) Step { return Step{column, to} }
 
 // AtMost cuts a column to a width.
@@ -89,16 +88,16 @@ func AtMost(width int) func(string) string {
 	return func(cell string) string { return Shorten(cell, width) }
 }
 
-// Beginning cuts a column to so many bytes.
+// Beginning cuts a column to n bytes.
 func Beginning(n int) func(string) string {
 	return func(cell string) string { return wording.Beginning(cell, n) }
 }
 
-// comfort is to how many columns the last column of a list is cut before the others give way: enough for a subject.
+// comfort is the width to which a list's last column is cut before the others shrink: enough for a subject.
 const comfort = 40
 
-// List writes rows as Table does, each in one line. If the terminal is too narrow, columns give way step by step, and
-// the last one is cut. What goes into a pipe or a file is complete.
+// List writes rows as Table does, each on one line. If the terminal is too narrow, columns shrink step by step, and
+// the last one is cut. Output to a pipe or a file is complete.
 func (p *Printer) List(rows [][]string, steps []Step, dimmed ...int) {
 	if p.Wide > 0 {
 		fit(rows, p.Wide, steps)
@@ -108,7 +107,7 @@ func (p *Printer) List(rows [][]string, steps []Step, dimmed ...int) {
 
 // fit makes rows narrow enough for a terminal.
 func fit(rows [][]string, wide int, steps []Step) {
-	// room is what the other columns leave to the last.
+	// room is the width left by the other columns, and the width of the last.
 	room := func() (left, last int) {
 		widths := widthsOf(rows)
 		left = wide
@@ -118,7 +117,7 @@ func fit(rows [][]string, wide int, steps []Step) {
 			}
 		}
 		if last = widths[len(widths)-1]; last == 0 {
-			left += 2 // no gap before nothing
+			left += 2 // no gap before an empty column
 		}
 		return left, last
 	}
@@ -144,7 +143,8 @@ func fit(rows [][]string, wide int, steps []Step) {
 	}
 }
 
-// wrap breaks text into lines that fit the terminal behind so many columns. What is not for a terminal stays one line.
+// wrap breaks text into lines that fit the terminal after a margin of behind columns. Text that is not for a terminal
+// stays one line.
 func (p *Printer) wrap(text string, behind int) []string {
 	width := p.Wide - behind
 	if p.Wide == 0 || Columns(text) <= width || width < 8 {
@@ -164,8 +164,8 @@ func (p *Printer) wrap(text string, behind int) []string {
 	return append(lines, line)
 }
 
-// pieces cuts text where a line may be broken: before the spaces in front of a word, and around characters that take
-// two columns.
+// pieces cuts text where a line may be broken: before the spaces in front of a word, and around characters of two
+// columns.
 func pieces(text string) []string {
 	var out []string
 	begin, word, wasWide := 0, false, false
@@ -181,8 +181,8 @@ func pieces(text string) []string {
 	return append(out, text[begin:])
 }
 
-// Text writes text of several lines, which are moved to the right. On a terminal that is narrower, a paragraph that
-// was broken into full lines is filled anew, and any other line is broken between words.
+// Text writes text of several lines, indented by margin. On a narrower terminal, it fills again a paragraph that was
+// broken into full lines, and breaks any other line between words.
 func (p *Printer) Text(text string, margin int) {
 	space := strings.Repeat(" ", margin)
 	for _, line := range p.refilled(strings.Split(strings.TrimRight(text, "\n"), "\n"), margin) {
@@ -196,10 +196,10 @@ func (p *Printer) Text(text string, margin int) {
 	}
 }
 
-// full is how long a line of a filled paragraph is at least, in bytes.
+// full is the least length of a line of a filled paragraph, in bytes.
 const full = 70
 
-// refilled joins the lines of paragraphs, if the terminal is too narrow for them as they are.
+// refilled joins the lines of paragraphs if the terminal is too narrow for them.
 func (p *Printer) refilled(lines []string, margin int) []string {
 	if p.Wide == 0 || !slices.ContainsFunc(lines, func(l string) bool { return Columns(l)+margin > p.Wide }) {
 		return lines

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWrap: lines end between words, or between characters of two columns, and nothing of the text is lost.
+// TestWrap: lines end between words, or between characters of two columns, and no text is lost.
 func TestWrap(t *testing.T) {
 	texts := []string{
 		"Send a message. It is on the disk when the command returns.", "x", "", "two  spaces and    more of them",
@@ -54,7 +54,7 @@ func TestOnward(t *testing.T) {
 	}
 }
 
-// TestBarred: whatever a text is, each line of it stands behind a bar and fits, and nothing of it is lost.
+// TestBarred: each line of any text is after a bar and fits, and no text is lost.
 func TestBarred(t *testing.T) {
 	for _, text := range []string{"ls", "rm -rf build && echo done", strings.Repeat("x", 100), "日本語のテキスト日本語",
 		"a" + strings.Repeat("\u00a0", 40) + "  1  Allow once", "one\n\ntwo", ""} {

@@ -14,12 +14,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Visible makes text from a stranger harmless for a terminal: of the control characters only line breaks and tabs go
-// through, and what would reorder the text around it, or cannot be seen, is written out. What was sent exactly is told
-// by --json.
+// Visible makes text from a stranger harmless for a terminal: the only control characters that pass are line breaks
+// and tabs, and characters that reorder the text around them, or are invisible, are spelled out. --json gives the
+// exact text.
 func Visible(s string) string { return visible(s, "") }
 
-// visible is Visible, but for the escape sequences in allowed, each of which ends with m.
+// visible is Visible, except for the escape sequences in allowed, each of which ends with m.
 func visible(s, allowed string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return harmful(r) || joins(r) }) {
 		return s
@@ -44,14 +44,14 @@ func visible(s, allowed string) string {
 	return b.String()
 }
 
-// written is how a character is shown between two others. One of a single byte may be no character at all.
+// written is how a character is shown between two others. A single byte may be no valid character.
 func written(r rune, size int, before, after rune) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return string(utf8.RuneError)
 	case joins(r) && (after == 0x20e3 || before >= 0x2000 || before >= 0x300 && unicode.In(before, unicode.L,
 		unicode.M)):
-		return string(r) // what scripts and emoji need: behind their characters it is seen by what it does
+		return string(r) // scripts and emoji need it: after their characters its effect is visible
 	case !harmful(r) && !joins(r):
 		return string(r)
 	case r < ' ':
@@ -62,7 +62,7 @@ func written(r rune, size int, before, after rune) string {
 	return fmt.Sprintf("<%U>", r)
 }
 
-// harmful reports characters that a terminal obeys, that turn the text around them, and that nobody sees.
+// harmful reports characters that a terminal obeys, that reorder the text around them, or that are invisible.
 func harmful(r rune) bool {
 	switch {
 	case r >= ' ' && r < 0x7f, r == '\n', r == '\t':
@@ -73,15 +73,15 @@ func harmful(r rune) bool {
 	return mail.Ignorable(r) && !joins(r)
 }
 
-// joins reports the ignorable characters that scripts and emoji are written with: joiners and variation selectors.
+// joins reports the ignorable characters that scripts and emoji need: joiners and variation selectors.
 func joins(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || r == '\u034f' || r >= '\ufe00' && r <= '\ufe0f' ||
 		r >= '\u180b' && r <= '\u180f' && r != '\u180e'
 }
 
-// JSONWriter passes JSON on to w with every character that a terminal obeys, that turns text around or that nobody
-// sees as a \u escape. Such characters stand in strings only, so what is written parses as what came. Text that is no
-// JSON comes out readable and as harmless. A character may be split between two writes.
+// JSONWriter passes JSON on, with every character that a terminal obeys, that reorders text or that is invisible as a
+// \u escape. Such characters occur only in strings, so the output parses as the input. Text that is not JSON stays
+// readable and is made as harmless. A character may be split between two writes.
 type JSONWriter struct {
 	To   io.Writer
 	rest []byte // the beginning of a character
@@ -113,7 +113,7 @@ func (j *JSONWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// OneLine is visible for a place where a line break would forge another line.
+// OneLine is Visible where a line break would forge another line.
 func OneLine(s string) string {
 	s = Visible(s)
 	if !strings.ContainsAny(s, "\n\t") {
@@ -122,8 +122,8 @@ func OneLine(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", "␊"), "\t", " ")
 }
 
-// Columns returns how many columns of a terminal s takes: none for our colours and for marks that combine, two for
-// what East Asian type sets full width (Unicode TR 11), one for the rest.
+// Columns returns the number of terminal columns of s: none for our colours and for combining marks, two for
+// characters that East Asian type sets full width (Unicode TR 11), one for the rest.
 func Columns(s string) int {
 	n, colour := 0, false
 	for _, r := range s {
@@ -133,7 +133,8 @@ func Columns(s string) int {
 	return n
 }
 
-// runeColumns returns how many columns r takes, and whether a colour goes on behind it. What others wrote has none.
+// runeColumns returns the columns of r, and whether a colour sequence continues after it. Text of others contains
+// none.
 func runeColumns(r rune, colour bool) (n int, goesOn bool) {
 	if colour || r == '\x1b' {
 		return 0, r != 'm'

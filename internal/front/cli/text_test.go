@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What a terminal obeys, what turns text around and what nobody sees is shown as what it is; what scripts and emoji
-// are written with stays.
+// Characters that a terminal obeys, that reorder text or that are invisible are spelled out; those that scripts and
+// emoji need stay.
 func TestUnseenIsShown(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\x1b[2Jb": "a␛[2Jb", "a\u061cb": "a<U+061C>b", "a\u200bb": "a<U+200B>b", "a\u202eb": "a<U+202E>b",
@@ -48,7 +48,7 @@ func TestPrinterIsHarmless(t *testing.T) {
 	}
 }
 
-// What a dialect's verb prints that is no JSON, such as the label of a workspace, is as harmless.
+// Output of a dialect's verb that is not JSON, such as the label of a workspace, is as harmless.
 func TestJSONWriterTakesText(t *testing.T) {
 	var out bytes.Buffer
 	w := &JSONWriter{To: &out}
@@ -60,8 +60,8 @@ func TestJSONWriterTakesText(t *testing.T) {
 	}
 }
 
-// What a command lists for an agent stands in one fence behind the sentence; our own words, JSON and a message that
-// has a fence of its own do not.
+// A command's list for an agent is in one fence after the notice; our own words, JSON and a message with its own
+// fence are not.
 func TestModelWriterFences(t *testing.T) {
 	run := func(write func(a *App), m ModelWriter) string {
 		var out bytes.Buffer

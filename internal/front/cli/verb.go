@@ -8,12 +8,12 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// A Flag is a flag of a verb. It goes into a variable, whose value before is the default.
+// A Flag is a flag of a verb. It sets a variable, whose initial value is the default.
 type Flag struct {
 	Into     any // a *string, *bool, *int, *int64, *uint64 or *[]string, whose values may be joined by commas
 	Name     string
 	About    string
-	Each     bool // of a list: each value has a flag of its own, and may have commas in it
+	Each     bool // of a list: each value needs a flag of its own, and may contain commas
 	Complete cobra.CompletionFunc
 }
 
@@ -48,7 +48,7 @@ func WithFlags(cmd *cobra.Command, flags ...Flag) *cobra.Command {
 	return cmd
 }
 
-// OneOf completes a flag that takes one of these words.
+// OneOf completes a flag whose value is one of these words.
 func OneOf[S ~string](words ...S) cobra.CompletionFunc {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -57,22 +57,22 @@ func OneOf[S ~string](words ...S) cobra.CompletionFunc {
 	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// Run has a command do what needs nothing of its arguments.
+// Run runs a function that needs no arguments.
 func Run(do func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error { return do(cmd.Context()) }
 }
 
-// RunOne has a command do something with its one argument.
+// RunOne runs a function on the command's one argument.
 func RunOne(do func(ctx context.Context, arg string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error { return do(cmd.Context(), args[0]) }
 }
 
-// RunWith has a command do what its flags say.
+// RunWith runs a function on the command's flags.
 func RunWith[F any](do func(ctx context.Context, flags F) error, flags *F) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error { return do(cmd.Context(), *flags) }
 }
 
-// RunAt has a command do something at what door leads to: App.Service to the room that it means, AtOffice to the post
+// RunAt runs a function on the value that door returns: App.Service gives the command's room, AtOffice the post
 // office.
 func RunAt[At any](door func(context.Context) (At, error),
 	do func(ctx context.Context, at At, args []string) error) func(*cobra.Command, []string) error {
@@ -88,7 +88,7 @@ func RunAt[At any](door func(context.Context) (At, error),
 // AtOffice returns the post office, as Post does.
 func (a *App) AtOffice(context.Context) (*client.Office, error) { return a.Post() }
 
-// Answer answers a verb with what was got: with --json as it is, else as show prints it.
+// Answer prints a verb's answer: as JSON with --json, else with show.
 func Answer[T any](a *App, got T, err error, show func(T) error) error {
 	switch {
 	case err != nil:
@@ -100,7 +100,7 @@ func Answer[T any](a *App, got T, err error, show func(T) error) error {
 	return show(got)
 }
 
-// Ask asks what door leads to, and answers with that.
+// Ask puts a query to the value that door returns, and prints the answer.
 func Ask[At, Q, T any](ctx context.Context, a *App, door func(context.Context) (At, error),
 	ask func(At, context.Context, Q) (T, error), q Q, show func(T) error) error {
 	at, err := door(ctx)

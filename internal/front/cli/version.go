@@ -39,10 +39,10 @@ func Version() string {
 	return "devel-" + revision + modified
 }
 
-// Released says that this program is of a release, and not built by whoever runs it.
+// Released says that this program is from a release, and not built by its user.
 func Released() bool { return release != "" }
 
-// Module is the path of the module, which is the address of its releases once it is one.
+// Module is the path of the module, which is the address of its releases once it has one.
 func Module() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
@@ -51,7 +51,7 @@ func Module() string {
 	return info.Main.Path
 }
 
-// build is what the version verb says.
+// build is the answer of the version verb.
 type build struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`

@@ -6,11 +6,11 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// agy is Antigravity CLI, which took Gemini CLI's place for individuals. Nobody tried it here. MCP servers:
-// antigravity.google/docs/cli/gcli-migration. Hooks: antigravity.google/docs/hooks, and what automatis-tools saw of
-// 1.2.7 (agents-can-communicate, packages/adapter-antigravity/COMPATIBILITY.md, September 2026). It refuses to start
-// over a comment in the file of servers, and ignores a file of hooks that has one. Its hooks stand in no groups, below
-// a name of whoever wrote them. Of two files that have the name, only the person's counts.
+// agy is Antigravity CLI, which replaced Gemini CLI for individuals. It was not tried here. MCP servers:
+// antigravity.google/docs/cli/gcli-migration. Hooks: antigravity.google/docs/hooks, and automatis-tools' observations
+// of 1.2.7 (agents-can-communicate, packages/adapter-antigravity/COMPATIBILITY.md, September 2026). It refuses to
+// start over a comment in the file of servers, and ignores a file of hooks that has one. Its hooks are in no groups,
+// but in a member named after their author. If two files have the same name in them, only the person's counts.
 func agy() Client {
 	paths := func(o *Options) (servers, hooks string) {
 		dir := o.scoped(filepath.Join(o.Home, ".gemini", "config"), ".agents")

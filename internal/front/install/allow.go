@@ -6,14 +6,14 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// allowance is an element of a list in a JSON file that keeps the client from asking before it uses our tools. It
-// names no program, so it is known by its value. Where nothing else of ours is in the file it is the person's.
+// allowance is an element of a list in a JSON file that stops the client from asking before it uses our tools. It
+// names no program, so it is known by its value. If nothing else of ours is in the file, it counts as the person's.
 type allowance struct {
 	path  []string // of the list
 	value string   // the element, as JSON
 }
 
-// find returns the element and the list that it is in; nil if it is not there.
+// find returns the element and the list that it is in, or nil if it is missing.
 func (a *allowance) find(text []byte) (list *jsonc.Node, it *jsonc.Item) {
 	if a == nil {
 		return nil, nil
@@ -21,7 +21,7 @@ func (a *allowance) find(text []byte) (list *jsonc.Node, it *jsonc.Item) {
 	root, err := jsonc.Parse(text)
 	want, errValue := jsonc.Parse([]byte(a.value))
 	if err != nil || errValue != nil {
-		return nil, nil // the editor has said what is wrong with the text
+		return nil, nil // the editor has reported the error
 	}
 	if list = root.At(a.path...); list == nil || list.Kind != jsonc.Array {
 		return nil, nil
@@ -38,7 +38,7 @@ func (a *allowance) in(text []byte) bool {
 	return it != nil
 }
 
-// allowNotes say whether the client will ask about our tools, if an installation decides that.
+// allowNotes say whether the client will ask about our tools, if the installation decides that.
 func (c *Client) allowNotes(o *Options) []string {
 	switch {
 	case c.allows == "":
@@ -50,7 +50,7 @@ func (c *Client) allowNotes(o *Options) []string {
 		"pennypost install " + c.Name + " --ask"}
 }
 
-// put adds the element to a text that lacks it, or removes it if the client is to ask.
+// put adds the element to a text that lacks it, or removes it if the client should ask.
 func (a *allowance) put(text []byte, ask bool) ([]byte, error) {
 	switch {
 	case a == nil:
@@ -63,7 +63,7 @@ func (a *allowance) put(text []byte, ask bool) ([]byte, error) {
 	return jsonc.Append(text, a.path, a.value)
 }
 
-// remove takes the element out, and containers that are empty then, unless base has them.
+// remove takes the element out, and then empty containers, unless base has them.
 func (a *allowance) remove(text, base []byte) ([]byte, error) {
 	list, it := a.find(text)
 	if it == nil {
@@ -73,13 +73,13 @@ func (a *allowance) remove(text, base []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.remove(text, base) // which may stand there twice
+	return a.remove(text, base) // it may be there twice
 }
 
-// piece is the element as something that was taken out.
+// piece returns the element in the form of a removed entry.
 func (a *allowance) piece() piece { return piece{path: a.path, raw: a.value} }
 
-// putAllows adds the member that allows the tools to a server that lacks it, or removes it if the client is to ask.
+// putAllows adds the member that allows the tools to a server that lacks it, or removes it if the client should ask.
 func (s *jsonServer) putAllows(text []byte, is *jsonc.Node, ask bool) ([]byte, error) {
 	path := []string{s.in, serverName, s.allows.name}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// allowing are the clients whose tools install allows, with the file and the line in it that does.
+// allowing are the clients whose files can allow our tools, with the file and its line that does.
 func allowing() map[string][2]string {
 	return map[string][2]string{
 		"claude":  {"home/.claude/settings.json", `"mcp__pennypost"`},
@@ -21,8 +21,8 @@ func allowing() map[string][2]string {
 	}
 }
 
-// Our tools are allowed by a rule that --dry-run shows, an upgrade adds, --ask leaves out and takes out, doctor
-// misses, and uninstall removes.
+// Our tools are allowed by a rule that --dry-run shows, an upgrade adds, --ask omits and removes, doctor misses, and
+// uninstall removes.
 func TestAllowance(t *testing.T) {
 	for name, at := range allowing() {
 		c, err := Find(name)
@@ -71,7 +71,7 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// What the person allowed before us is theirs.
+// A rule that the person had before us is theirs.
 func TestAllowedBefore(t *testing.T) {
 	const settings = "home/.claude/settings.json"
 	for _, before := range []string{
@@ -95,7 +95,7 @@ func TestAllowedBefore(t *testing.T) {
 	}
 }
 
-// A rule that stands there twice is taken out twice.
+// A rule that is there twice is removed twice.
 func TestAllowedTwice(t *testing.T) {
 	p := newPlace(t)
 	o := p.options(User)
@@ -107,7 +107,7 @@ func TestAllowedTwice(t *testing.T) {
 	}
 }
 
-// A file in which the list is something else is refused.
+// A file in which the list is a value of another kind is refused.
 func TestAllowanceRefused(t *testing.T) {
 	for _, text := range []string{`{"permissions": {"allow": "Bash"}}`, `{"permissions": []}`} {
 		p := newPlace(t)
@@ -116,7 +116,7 @@ func TestAllowanceRefused(t *testing.T) {
 	}
 }
 
-// Doctor names what Claude Code will ask.
+// Doctor names Claude Code's questions.
 func TestClaudeWarns(t *testing.T) {
 	const allow, yes = `{"permissions": {"allow": ["mcp__pennypost"]}}`, `{"hasTrustDialogAccepted": true}`
 	for name, c := range map[string]struct {
@@ -156,7 +156,7 @@ func TestClaudeWarns(t *testing.T) {
 	}
 }
 
-// saysAll reports whether there are as many texts as wanted, each with what is wanted of it.
+// saysAll reports whether got has as many texts as want, each with its wanted part.
 func saysAll(got, want []string) bool {
 	if len(got) != len(want) {
 		return false
@@ -169,7 +169,7 @@ func saysAll(got, want []string) bool {
 	return true
 }
 
-// Doctor names what Codex will ask: about the folder, and about our tools if the person has it so.
+// Doctor names Codex's questions: about the folder, and about our tools if the person's settings ask.
 func TestCodexWarns(t *testing.T) {
 	for _, c := range []struct {
 		config string
@@ -199,7 +199,7 @@ func TestCodexWarns(t *testing.T) {
 	}
 }
 
-// Of Cursor doctor says what its documents say, unless the person has followed them.
+// Doctor repeats what Cursor's documents say, unless the person has followed them.
 func TestCursorWarns(t *testing.T) {
 	p := newPlace(t)
 	o := p.options(User)
@@ -212,7 +212,7 @@ func TestCursorWarns(t *testing.T) {
 	}
 }
 
-// The hook that answers Copilot's question is one that a shell runs, and it says yes.
+// A shell runs the hook that answers Copilot's question, and the answer is yes.
 func TestCopilotAllows(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {

@@ -9,12 +9,13 @@ import (
 	"pennypost/internal/front/install/jsonc"
 )
 
-// Doctor says what clients will ask their user, because an agent that is alone waits there.
+// Doctor names the questions that clients will ask their user, because an agent that is alone waits there.
 
-// asksEach is said of a client that asks about our tools.
+// asksEach is doctor's text for a client that asks about our tools.
 const asksEach = "it asks before Pennypost's tools are used, and an agent that is alone waits there"
 
-// trustsFolder says that the client asks about the project's folder when it starts there, unless it trusts that.
+// trustsFolder warns that the client asks about the project's folder when it starts there, unless it trusts the
+// folder.
 func trustsFolder(o *Options, trusts bool, answer string) []string {
 	if trusts || o.Root == o.Home {
 		return nil
@@ -25,7 +26,7 @@ func trustsFolder(o *Options, trusts bool, answer string) []string {
 // claudeWarns looks for the rules that decide about our tools, and whether the folder is trusted.
 func claudeWarns(o *Options) (out []string) {
 	rule, mend := claudeRule, "pennypost install claude"
-	if claudePlugin(o) != "" { // whose server has another name, and which cannot bring a rule
+	if claudePlugin(o) != "" { // the plugin's server has another name, and it cannot bring a rule
 		rule = "mcp__plugin_" + serverName + "_" + serverName
 		mend = "put \"" + rule + "\" into permissions.allow of " + o.claudeDir("settings.json")
 	}
@@ -53,7 +54,7 @@ func claudeWarns(o *Options) (out []string) {
 	return append(out, trustsFolder(o, trusts, "Yes, I trust this folder")...)
 }
 
-// claudeApproved reports whether Claude Code's user lets it use our server of the project's .mcp.json.
+// claudeApproved reports whether Claude Code's user has approved our server in the project's .mcp.json.
 func claudeApproved(o *Options, project *jsonc.Node) bool {
 	const list = "enabledMcpjsonServers"
 	for _, path := range o.claudeSettings() {
@@ -66,8 +67,8 @@ func claudeApproved(o *Options, project *jsonc.Node) bool {
 	return slices.Contains(texts(project.Member(list)), serverName)
 }
 
-// codexWarns says which keys have Codex ask about our tools, which it does not by itself: they are marked as ones that
-// destroy nothing and reach no open world (seen with 0.169.0).
+// codexWarns names the keys that make Codex ask about our tools. By default it does not: they are marked as neither
+// destructive nor open-world (seen with 0.169.0).
 func codexWarns(o *Options) (out []string) {
 	path := filepath.Join(o.codexDir(), "config.toml")
 	m, _ := tomlOf(path)
@@ -90,8 +91,8 @@ func codexWarns(o *Options) (out []string) {
 
 const cursorRule = serverName + ":*"
 
-// cursorAsks is what its documents say (cursor.com/docs/reference/permissions). A list in its file takes the place of
-// the one in its window, so install writes none.
+// cursorAsks follows Cursor's documents (cursor.com/docs/reference/permissions). A list in its file replaces the one
+// in its window, so install writes none.
 const cursorAsks = "asks before Pennypost's tools are used until you add them to its allowlist: in that question, " +
 	"or as \"" + cursorRule + "\" in mcpAllowlist of ~/.cursor/permissions.json, if you keep such a list there"
 
@@ -105,18 +106,18 @@ func cursorWarns(o *Options) []string {
 	return []string{"it " + cursorAsks}
 }
 
-// trustWarns says that the server's entry lacks the member that allows its tools, or has it otherwise.
+// trustWarns says that the server's entry lacks the member that allows its tools, or has another value there.
 func trustWarns(client, path string) []string {
 	switch trust := jsonOf(path).At("mcpServers", serverName, "trust"); {
 	case isTrue(trust):
 		return nil
-	case trust != nil: // install leaves that as it is
+	case trust != nil: // install leaves it as it is
 		return []string{asksEach + ", because the server's entry says otherwise: $EDITOR " + path}
 	}
 	return []string{asksEach + ": pennypost install " + client}
 }
 
-// jsonOf returns what is in a file, nil if that cannot be known.
+// jsonOf returns the content of a file, or nil if the file is missing or malformed.
 func jsonOf(path string) *jsonc.Node {
 	text, _ := os.ReadFile(path)
 	root, err := jsonc.Parse(text)
@@ -128,7 +129,7 @@ func jsonOf(path string) *jsonc.Node {
 
 func isTrue(n *jsonc.Node) bool { return n != nil && n.Kind == jsonc.True }
 
-// texts returns the texts of a list.
+// texts returns the strings in a list.
 func texts(n *jsonc.Node) (all []string) {
 	if n == nil {
 		return nil

@@ -42,7 +42,7 @@ func claude() Client {
 	}
 }
 
-// claudePlugin returns the plugin of ours that is turned on.
+// claudePlugin returns our plugin, if it is turned on.
 func claudePlugin(o *Options) string {
 	for _, path := range o.claudeSettings() {
 		plugins := jsonOf(path).Member("enabledPlugins")
@@ -58,25 +58,25 @@ func claudePlugin(o *Options) string {
 	return ""
 }
 
-// claudeRule names all tools of our server. With it no dialog is left in the default, auto, acceptEdits and dontAsk
-// modes; in plan mode one is, before the tools that write (seen with 2.1.330).
+// claudeRule matches all tools of our server. With it no dialog is left in the default, auto, acceptEdits and dontAsk
+// modes; in plan mode Claude Code still asks before the tools that write (seen with 2.1.330).
 const claudeRule = "mcp__" + serverName
 
-// sharedPath is what a person who installs for a project has to know.
+// sharedPath is a note for a person who installs for a project.
 const sharedPath = "The files name the program by its path on this machine. If they are shared, everybody installs " +
 	"for themselves, or has it at the same path."
 
-// claudeEvents are those that tell of mail or of the session's state. Each costs a process, so no other is asked for.
+// claudeEvents are the events about mail or the session's state. Each costs a process, so there are no others.
 func claudeEvents() []string {
 	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest",
 		"Elicitation", "ElicitationResult", "Stop", "StopFailure", "SubagentStop", "Notification", "SessionEnd"}
 }
 
-// claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on
+// claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn
 // (asyncRewake).
 func claudeHooks(o *Options) *jsonHooks {
 	h := groupHooks(o, "claude", seconds, claudeEvents())
-	if o.GOOS == "windows" { // there hooks of this kind were seen to hold a session up (2.1.246)
+	if o.GOOS == "windows" { // there such hooks were seen to hold a session up (2.1.246)
 		return h
 	}
 	wait := hookHandler{Type: "command", Command: waitCommand(o), Timeout: waitTimeout, Rewake: true}
@@ -84,7 +84,7 @@ func claudeHooks(o *Options) *jsonHooks {
 	return h
 }
 
-// waitTimeout is how long the hook that waits may run, in seconds: package hook says why.
+// waitTimeout is how long the waiting hook may run, in seconds; package hook gives the reason.
 const waitTimeout = 28_800
 
 // claudeDir returns a file of the person's configuration.
@@ -92,7 +92,7 @@ func (o *Options) claudeDir(name string) string {
 	return filepath.Join(o.dir("CLAUDE_CONFIG_DIR", ".claude"), name)
 }
 
-// claudeSettings returns the files of settings that count together.
+// claudeSettings returns the settings files, which all count.
 func (o *Options) claudeSettings() []string {
 	dir := filepath.Join(o.Root, ".claude")
 	return []string{o.claudeDir("settings.json"), filepath.Join(dir, "settings.json"),
@@ -111,12 +111,12 @@ type stdioServer struct {
 	Args    []string `json:"args"`
 	Tools   []string `json:"tools,omitempty"`
 	Timeout int      `json:"timeout,omitzero"`
-	// AlwaysLoad has Claude Code offer the tools from the first request on, and not only behind a search for tools.
+	// AlwaysLoad makes Claude Code offer the tools from the first request, and not only after a search for tools.
 	AlwaysLoad bool `json:"alwaysLoad,omitzero"`
 	Trust      bool `json:"trust,omitzero"` // its tools are used without asking
 }
 
-// hookGroup is an element of an event's list as Claude Code, Codex and Gemini CLI have it.
+// hookGroup is an element of an event's list in Claude Code, Codex and Gemini CLI.
 type hookGroup struct {
 	Hooks []hookHandler `json:"hooks"`
 }
@@ -129,7 +129,8 @@ type hookHandler struct {
 	Rewake  bool   `json:"asyncRewake,omitzero"`
 }
 
-// seconds is the timeout of every hook where clients count seconds. The one of a dialog may wait beside it.
+// seconds is the timeout of every hook for clients that count in seconds. The hook of a dialog may wait while the
+// dialog is open.
 func seconds(event string) int {
 	if strings.EqualFold(event, "PermissionRequest") {
 		return waitTimeout
@@ -137,7 +138,7 @@ func seconds(event string) int {
 	return hookTimeout
 }
 
-// groupHooks returns hooks that stand in groups.
+// groupHooks returns hooks that are in groups.
 func groupHooks(o *Options, client string, timeout func(event string) int, events []string) *jsonHooks {
 	h := &jsonHooks{client: client, groups: true}
 	for _, ev := range events {
@@ -150,7 +151,7 @@ func groupHooks(o *Options, client string, timeout func(event string) int, event
 	return h
 }
 
-// hooksOff returns a Client.disabled that looks for the member by which several clients are told to run no hooks.
+// hooksOff returns a Client.disabled that looks for the member that turns hooks off in several clients.
 func hooksOff(files func(*Options) []string) func(*Options) (path, says string) {
 	return func(o *Options) (string, string) {
 		for _, path := range files(o) {

@@ -2,8 +2,8 @@ package install
 
 import "path/filepath"
 
-// cline is cline's command line (3.0.65, the real one). What its file hooks say reaches the model only behind a tool,
-// and none can keep a turn going, so it gets the MCP server alone.
+// cline is cline's command line (3.0.65, the real one). The text of its file hooks reaches the model only after a
+// tool, and none can keep a turn going, so it gets the MCP server alone.
 func cline() Client {
 	return Client{
 		Name: "cline", Title: "cline", Program: "cline", Scopes: []Scope{User},

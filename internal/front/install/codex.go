@@ -8,8 +8,8 @@ import (
 
 // codex is Codex CLI 0.169 (developers.openai.com/codex: config-reference, mcp, hooks).
 //
-// Hooks go into hooks.json, unless config.toml has hooks and hooks.json has none: Codex reads both, and warns of it at
-// every start.
+// Hooks go into hooks.json, unless config.toml has hooks and hooks.json has none: Codex reads both, and warns about
+// having both at every start.
 func codex() Client {
 	return Client{
 		Name: "codex", Title: "Codex", Program: "codex", Scopes: []Scope{User, Project},
@@ -74,7 +74,7 @@ func codexFiles(o *Options) []file {
 		entries.trust = trust
 		return files
 	}
-	// Whom Codex trusts stands in the person's own file, whatever the hooks are of.
+	// Codex keeps its trust in the person's own file, for a project's hooks too.
 	own := &tomlFile{o: o, trust: func([]byte) []trustedHook {
 		text, _ := os.ReadFile(config)
 		return trust(text)
@@ -87,7 +87,7 @@ func codexFiles(o *Options) []file {
 	return files
 }
 
-// personal returns the options for what belongs to the person and not to the project.
+// personal returns the options for the person's files instead of the project's.
 func (o *Options) personal() *Options {
 	own := *o
 	own.Scope = User
@@ -99,8 +99,8 @@ func codexEvents() []string {
 		"Interrupt", "SessionEnd"}
 }
 
-// codexTimeout returns the timeout of a hook. Codex gives some three seconds at most, and warns of more. The one of a
-// dialog may wait.
+// codexTimeout returns the timeout of a hook. Codex allows these two some three seconds at most, and warns above
+// that. The hook of a dialog may wait.
 func codexTimeout(event string) int {
 	if event == "SessionEnd" || event == "Interrupt" {
 		return 3
@@ -112,7 +112,7 @@ func (o *Options) codexDir() string {
 	return o.scoped(o.dir("CODEX_HOME", ".codex"), ".codex")
 }
 
-// hooksInTOML reports whether hooks belong into config.toml. What cannot be read is found by who edits it.
+// hooksInTOML reports whether hooks belong in config.toml. The editor of a file reports one that cannot be read.
 func hooksInTOML(config, hooksFile string) bool {
 	m, err := tomlOf(config)
 	if err != nil {
@@ -120,7 +120,7 @@ func hooksInTOML(config, hooksFile string) bool {
 	}
 	events, _ := m["hooks"].(map[string]any)
 	n := len(events)
-	if _, ok := events["state"]; ok { // whom Codex trusts, no event
+	if _, ok := events["state"]; ok { // Codex's trust, not an event
 		n--
 	}
 	if n == 0 {

@@ -14,11 +14,11 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// trustedHook is a hook of ours as Codex knows it: [hooks.state."KEY"] with trusted_hash = HASH in the person's
-// config.toml says that it may run (what "Trust all and continue" writes, seen with 0.169.0).
+// trustedHook is a hook of ours as Codex identifies it: [hooks.state."KEY"] with trusted_hash = HASH in the person's
+// config.toml says that it may run ("Trust all and continue" writes that, seen with 0.169.0).
 type trustedHook struct{ event, key, hash string }
 
-// codexHook is what of a hook is hashed, in the order of the names, as compact JSON.
+// codexHook is the hashed part of a hook, as compact JSON with its names in this order.
 type codexHook struct {
 	Async   bool   `json:"async"`
 	Command string `json:"command"`
@@ -32,8 +32,8 @@ type codexGroup struct {
 	Matcher string      `json:"matcher,omitempty"`
 }
 
-// codexTrust returns our hooks as they are when files are written. tables is the text of config.toml, for those that
-// stand there.
+// codexTrust returns our hooks as they will be once the files are written. If here, they are tables in config.toml,
+// and tables is its text.
 func codexTrust(files []file, here bool, tables []byte) []trustedHook {
 	if here {
 		m, err := decodeTOML(tables)
@@ -56,13 +56,13 @@ func codexTrust(files []file, here bool, tables []byte) []trustedHook {
 	return trustOf(files[1].path, text)
 }
 
-// trustOf returns our hooks in a hooks.json, or in what is like one.
+// trustOf returns our hooks in a hooks.json, or in a text of the same form.
 func trustOf(path string, text []byte) (all []trustedHook) {
 	var doc struct {
 		Hooks map[string][]codexGroup `json:"hooks"`
 	}
 	if jsonx.UnmarshalLenient(text, &doc) != nil {
-		return nil // which Codex does not read either
+		return nil // Codex cannot read it either
 	}
 	for _, event := range slices.Sorted(maps.Keys(doc.Hooks)) {
 		name := snake(event)
@@ -80,7 +80,7 @@ func trustOf(path string, text []byte) (all []trustedHook) {
 	return all
 }
 
-// snake spells the name of an event as Codex does in hooks.state.
+// snake converts the name of an event to Codex's spelling in hooks.state.
 func snake(event string) string {
 	return strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(event, "_$0"))
 }
@@ -90,7 +90,7 @@ func codexUntrusted(o *Options) (events []string) {
 	files := codexFiles(o)
 	m, err := tomlOf(filepath.Join(o.personal().codexDir(), "config.toml"))
 	if err != nil {
-		return nil // of which is said enough
+		return nil // the file's own report says so
 	}
 	tables, _ := os.ReadFile(files[0].path)
 	for _, t := range codexTrust(files, files[0].editor.(*tomlFile).here, tables) {
@@ -101,7 +101,7 @@ func codexUntrusted(o *Options) (events []string) {
 	return events
 }
 
-// putTrust writes that our hooks are trusted.
+// putTrust records that our hooks are trusted.
 func (f *tomlFile) putTrust(text []byte) ([]byte, error) {
 	for _, t := range f.trust(text) {
 		m, err := decodeTOML(text)
@@ -123,8 +123,7 @@ func (f *tomlFile) putTrust(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// stripTrust takes out that our hooks are trusted, and the table that it stood in if nothing is left there, unless
-// base has that.
+// stripTrust removes the trust in our hooks, and then its table if that is empty, unless base has the table.
 func (f *tomlFile) stripTrust(text, base []byte) (_ []byte, taken []piece, err error) {
 	if f.trust == nil {
 		return text, nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The hashes are what Codex 0.169.0 said of these hooks (app-server, hooks/list).
+// Codex 0.169.0 reported these hashes for these hooks (app-server, hooks/list).
 func TestCodexTrustHashes(t *testing.T) {
 	const hooks = `{"hooks": {
 		"PreToolUse": [{"matcher": "Bash", "hooks": [
@@ -31,7 +31,7 @@ func TestCodexTrustHashes(t *testing.T) {
 	}
 }
 
-// untrusted returns what doctor says of Codex.
+// untrusted returns doctor's report on Codex.
 func untrusted(t *testing.T, o *Options) []string {
 	t.Helper()
 	for _, r := range Look(*o) {
@@ -42,8 +42,8 @@ func untrusted(t *testing.T, o *Options) []string {
 	return nil
 }
 
-// Trust is written where Codex writes it, is there or missed as Codex would have it, and goes with us, the table that
-// Codex made for it too.
+// Trust is written where Codex writes it, is recognized as Codex would, and is removed with us, including the table
+// that Codex made for it.
 func TestCodexTrust(t *testing.T) {
 	const inTables = "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\n" +
 		"type = \"command\"\ncommand = \"make check\"\ntimeout = 9\n"
@@ -74,7 +74,7 @@ func TestCodexTrust(t *testing.T) {
 			if again := p.install(c, o); again.Changed() {
 				t.Errorf("a second time changes %+v", again.Changes)
 			}
-			// Codex writes the table above too, and something of its own.
+			// Codex writes the parent table too, and a key of its own.
 			config := p.files()["home/.codex/config.toml"]
 			at := strings.Index(config, "[hooks.state.")
 			p.write("home/.codex/config.toml",
@@ -91,7 +91,7 @@ func TestCodexTrust(t *testing.T) {
 	}
 }
 
-// What a person trusts besides stays.
+// A person's trust in other hooks stays.
 func TestCodexTrustOfOthers(t *testing.T) {
 	p := newPlace(t)
 	c, _ := Find("codex")

@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Binary returns the path that clients shall start Pennypost by: the front that stands beside this program, else this
-// program. It is the path that the shell finds if that leads there, because a package manager keeps it when it
-// replaces what is behind it.
+// Binary returns the path by which clients should start Pennypost: that of the front next to this program, else of
+// this program. It prefers the path that the shell finds, if that leads to the same file, because a package manager
+// keeps that path when it replaces the file.
 func Binary() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,8 +52,8 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Launches reports whether found, which a shell would start, starts program: it is that, or the script of the npm
-// package of ours that has it.
+// Launches reports whether found, which a shell would start, starts program: it is program itself, or the script of
+// our npm package that contains it.
 func Launches(found, program string) bool {
 	if Same(found, program) {
 		return true
@@ -71,7 +71,7 @@ func Launches(found, program string) bool {
 }
 
 // hookCommand returns the command line of a hook. It is the same for every version of this program: Codex asks the
-// person anew whenever one changes.
+// person again whenever one changes.
 func hookCommand(o *Options, client, event string) string {
 	words := append([]string{o.Binary, "hook", client, event}, o.named()...)
 	for i, w := range words {
@@ -80,17 +80,17 @@ func hookCommand(o *Options, client, event string) string {
 	return strings.Join(words, " ")
 }
 
-// waitEvent is what hooks call the one that waits.
+// waitEvent is the event name of the waiting hook.
 const waitEvent = "wait"
 
-// waitCommand returns the command line of Claude Code's hook that waits. One that cannot be started would count as one
-// that failed, and be started again and again (claude-code#96148): where the program is gone it succeeds.
+// waitCommand returns the command line of Claude Code's waiting hook. A hook that cannot be started would count as
+// failed, and be started again and again (claude-code#96148), so the line succeeds where the program is gone.
 func waitCommand(o *Options) string {
 	return `if test -x "$(command -v ` + shellWord(o.GOOS, o.Binary) + `)"; then exec ` + hookCommand(o, "claude",
 		waitEvent) + "; fi"
 }
 
-// isWait reports whether a command line of ours is that of the hook that waits.
+// isWait reports whether a command line of ours is the waiting hook's.
 func isWait(line string) bool { return strings.HasPrefix(line, "if ") }
 
 // shellWord quotes a word for the shell that clients use.
@@ -101,10 +101,10 @@ func shellWord(goos, w string) string {
 	if p := strings.ReplaceAll(w, `\`, "/"); wording.Shell(p) == p {
 		return w
 	}
-	return `"` + w + `"` // no name of a file has this character
+	return `"` + w + `"` // no file name has this character
 }
 
-// shellWords splits a command line as far as we write such.
+// shellWords splits a command line; it handles only the quoting that we write.
 func shellWords(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -137,31 +137,31 @@ func shellWords(line string) []string {
 	return words
 }
 
-// escapes reports whether the first of some characters takes the meaning from the next.
+// escapes reports whether the first character is a backslash that escapes the next.
 func escapes(runes []rune) bool {
 	return len(runes) > 1 && runes[0] == '\\' && strings.ContainsRune(`'" \$`, runes[1])
 }
 
-// isBinary reports whether a path is that of one of our programs.
+// isBinary reports whether a path is one of our programs'.
 func isBinary(path string) bool {
 	base := path[strings.LastIndexAny(path, `/\`)+1:]
 	base = strings.TrimSuffix(base, ".exe")
 	return base == "pennypost" || base == "pennypostd"
 }
 
-// hookOf returns the program that a command line starts if it is one of our hooks for the client.
+// hookOf returns the program that a command line starts, if the line is one of our hooks for the client.
 func hookOf(line, client string) (binary string, ours bool) {
 	if _, command, ok := strings.Cut(line, "; then exec "); ok && isWait(line) {
 		line = strings.TrimSuffix(command, "; fi")
 	}
-	words := shellWords(strings.TrimPrefix(line, "& ")) // as PowerShell calls what is quoted
+	words := shellWords(strings.TrimPrefix(line, "& ")) // PowerShell's call of a quoted program
 	if len(words) >= 4 && isBinary(words[0]) && words[1] == "hook" && words[2] == client {
 		return words[0], true
 	}
 	return "", false
 }
 
-// serverOf returns the program that a server's command starts if it is ours.
+// serverOf returns the program of a server's command, if the server is ours.
 func serverOf(command []string) (binary string, ours bool) {
 	if len(command) >= 2 && isBinary(command[0]) && slices.Contains(command[1:], "mcp") {
 		return command[0], true
@@ -169,8 +169,8 @@ func serverOf(command []string) (binary string, ours bool) {
 	return "", false
 }
 
-// serverCommand returns how a server that is there already shall be started: by our program. The arguments that a
-// person gave it stay unless a name is asked for.
+// serverCommand returns the command for a server that is already there: our program, with the arguments that the
+// person gave it, unless a name is asked for.
 func serverCommand(o *Options, old []string) []string {
 	if o.As == "" && len(old) > 1 {
 		return append([]string{o.Binary}, old[1:]...)

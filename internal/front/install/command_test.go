@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What npm links into a directory of the PATH starts the program of the package beside it, and no other one.
+// The script that npm links into a directory of the PATH starts the program of its own package, and no other.
 func TestLaunches(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string {

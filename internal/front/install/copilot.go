@@ -8,7 +8,7 @@ import (
 )
 
 // copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers; extensions: its own
-// copilot-sdk/docs; seen with 1.0.102). Its hooks stand in files of any name, so ours is our own.
+// copilot-sdk/docs; seen with 1.0.102). It reads hooks from files of any name, so we have a file of our own.
 func copilot() Client {
 	return Client{
 		Name: "copilot", Title: "Copilot CLI", Program: "copilot", Scopes: []Scope{User, Project},
@@ -50,7 +50,7 @@ func copilot() Client {
 	}
 }
 
-// copilotPlaces returns the files of MCP servers and of our hooks.
+// copilotPlaces returns the files for MCP servers and for our hooks.
 func copilotPlaces(o *Options) (servers, hooks string) {
 	if o.Scope == Project {
 		return filepath.Join(o.Root, ".github", "mcp.json"),
@@ -69,8 +69,8 @@ type copilotHook struct {
 	Timeout    int    `json:"timeoutSec"`
 }
 
-// copilotAllows is the hook that says yes for us before Copilot asks. It has no other rule that holds in all projects
-// (github/copilot-cli#179), and this one names our tools and runs nothing of ours.
+// copilotAllows is the hook that allows our tools before Copilot asks. Copilot has no other rule that applies in all
+// projects (github/copilot-cli#179), and this one names our tools and runs none of our programs.
 func copilotAllows(o *Options) *allowance {
 	const yes = `'{"behavior":"allow"}'`
 	h := copilotHook{Type: "command", Matcher: "^" + serverName + "/.+$", Bash: "echo " + yes, Timeout: hookTimeout}
@@ -80,22 +80,23 @@ func copilotAllows(o *Options) *allowance {
 	return &allowance{[]string{"hooks", "permissionRequest"}, raw(h)}
 }
 
-// copilotHome is where Copilot has its files.
+// copilotHome is Copilot's directory.
 func copilotHome(o *Options) string {
 	return o.dir("COPILOT_HOME", ".copilot")
 }
 
-// copilotExtension is where it has extensions, which it runs if they are on: an experiment of theirs.
+// copilotExtension is the path of our extension. Copilot runs extensions if they are turned on: an experiment of
+// theirs.
 func copilotExtension(o *Options) string {
 	return filepath.Join(copilotHome(o), "extensions", "pennypost", "extension.mjs")
 }
 
-// copilotDialogs is the line of our extension by which it brings dialogs to the desk.
+// copilotDialogs is the line of our extension that makes it bring dialogs to the desk.
 const copilotDialogs = "\nconst dialogs = true\n"
 
-// copilotWaker returns the extension. Once it brings dialogs to the desk it goes on with that until it is uninstalled.
+// copilotWaker returns the extension. Once it brings dialogs to the desk it keeps doing so until it is uninstalled.
 func copilotWaker(o *Options) *ownFile {
-	before, _ := os.ReadFile(copilotExtension(o)) // of one that cannot be read, its place is taken by an error
+	before, _ := os.ReadFile(copilotExtension(o)) // for one that cannot be read, put returns an error
 	more := "\nconst dialogs = false\n"
 	if o.Dialogs || strings.Contains(string(before), copilotDialogs) {
 		more = copilotDialogs
@@ -103,7 +104,7 @@ func copilotWaker(o *Options) *ownFile {
 	return &ownFile{text: extensionHead(o, "copilot") + more + extensionText("common") + extensionText("copilot")}
 }
 
-// copilotNotes say what Copilot asks, and how idle sessions are woken.
+// copilotNotes name Copilot's questions, and say how idle sessions are woken.
 func copilotNotes(o *Options) []string {
 	notes := append(projectNote(o),
 		"In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and remember\".")
@@ -126,7 +127,7 @@ const (
 	copilotExtensions = "EXTENSIONS"
 )
 
-// copilotWarns says what Copilot will ask in this project, and whether idle sessions can be woken.
+// copilotWarns names Copilot's questions in this project, and says whether idle sessions can be woken.
 func copilotWarns(o *Options) (out []string) {
 	settings := jsonOf(filepath.Join(copilotHome(o), "settings.json"))
 	if asks := copilotAsks(o); len(asks) > 0 && settings.Member("defaultPermissionMode").Text() != "allow-all" {
@@ -144,8 +145,8 @@ func copilotWarns(o *Options) (out []string) {
 	return out
 }
 
-// copilotAsks returns the tools of ours that write and that neither our hook nor Copilot's user has allowed for the
-// project. It asks for no others (seen in 1.0.102).
+// copilotAsks returns our writing tools that neither our hook nor Copilot's user has allowed for the project. Copilot
+// asks about no others (seen in 1.0.102).
 func copilotAsks(o *Options) []string {
 	for _, scope := range []Scope{User, Project} {
 		in := *o

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// Doctor names the tools before which Copilot will ask in this project, and says whether idle sessions are woken.
+// Doctor names the tools about which Copilot will ask in this project, and says whether idle sessions are woken.
 func TestCopilotWarns(t *testing.T) {
 	const all = "before send_message, mark_messages, set_presence, and an agent"
 	for _, c := range []struct {
 		settings, allowed string
-		want              []string // what each warning has in it
+		want              []string // a part of each warning
 	}{
 		{"", "", []string{all, "enabledFeatureFlags.EXTENSIONS true"}},
 		{`{"experimental": true}`, `{"toolName": "send_message"}`, []string{"before mark_messages, set_presence, and"}},

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The extension comes and goes whole, follows the program, and takes nobody else's place.
+// The extension is installed and removed whole, follows the program, and replaces no one else's file.
 func TestCopilotWaker(t *testing.T) {
 	p := newPlace(t)
 	o := p.options(User)
@@ -54,7 +54,7 @@ func TestCopilotWaker(t *testing.T) {
 	}
 }
 
-// That the extension answers dialogs is asked for once, and holds until it is uninstalled. No other client has that.
+// The dialogs of the extension are asked for once, and stay on until it is uninstalled. No other client has them.
 func TestCopilotDialogs(t *testing.T) {
 	p := newPlace(t)
 	o := p.options(User)

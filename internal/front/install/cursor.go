@@ -2,7 +2,7 @@ package install
 
 import "path/filepath"
 
-// cursor is Cursor (cursor.com/docs/agent/hooks and /context/mcp by third parties' accounts, 2026). Its hooks stand in
+// cursor is Cursor (cursor.com/docs/agent/hooks and /context/mcp by third parties' accounts, 2026). Its hooks are in
 // no groups.
 func cursor() Client {
 	return Client{
@@ -27,10 +27,10 @@ func cursor() Client {
 	}
 }
 
-// hooksVersion is what Cursor and Copilot want at the head of a file of hooks.
+// hooksVersion is the member that Cursor and Copilot require in a file of hooks.
 func hooksVersion() []piece { return []piece{{name: "version", raw: "1"}} }
 
-// What a person has to know of clients that need nothing special.
+// Notes for clients that need nothing special.
 const (
 	restart = "Sessions that run already know of it after a restart."
 	noHooks = "It has no hooks of ours: an agent there sees its mail when it calls read_messages or " +

@@ -1,15 +1,15 @@
 // Package install writes Pennypost into the configuration of agent clients and takes it out again.
 //
-// Nothing that belongs to the person is lost. Entries are merged into the text that is there, which otherwise stays
-// byte for byte. Before a file is changed for the first time it is copied to NAME.pennypost-backup beside it. Files
-// are replaced whole or not at all. A file that cannot be parsed is not touched. Installing twice has the same effect
-// as installing once. Taking out restores the exact bytes from before if nobody else has changed the file since, and
-// otherwise removes only our entries.
+// It loses nothing that belongs to the person. It merges entries into the existing text, which otherwise stays byte
+// for byte. Before it first changes a file, it copies the file to NAME.pennypost-backup in the same directory. It
+// replaces files whole or not at all, and does not touch a file that it cannot parse. Installing twice has the same
+// effect as installing once. Uninstalling restores the exact bytes from before if no one else has changed the file
+// since, and otherwise removes only our entries.
 //
-// No record is kept of what was installed: an entry is ours if it starts a program called pennypost in our way, and
-// the file is as we left it if putting the same entries into the backup makes the same bytes.
+// It keeps no record of an installation: an entry is ours if it starts a program called pennypost with our arguments,
+// and a file is as we left it if putting the same entries into the backup produces the same bytes.
 //
-// What each client reads is in the file named after it. docs/install.md says where the facts are from.
+// The file named after a client says what that client reads. docs/install.md gives the sources.
 package install
 
 import (
@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Scope says whose configuration is meant.
+// Scope says whose configuration to edit.
 type Scope string
 
 // The scopes.
@@ -33,20 +33,20 @@ type Options struct {
 	Scope   Scope
 	Home    string              // of the person
 	Root    string              // of the project
-	Getenv  func(string) string // clients look for their files in places that variables name
+	Getenv  func(string) string // clients find some of their directories through variables
 	GOOS    string
 	Binary  string    // absolute path of the program that clients start
-	As      mail.Name // the agent's name; empty: it is made from client and directory
-	Trust   bool      // tell the client to trust the hooks, where it asks its user
-	Ask     bool      // leave it to the client to ask its user before our tools are used
-	Replace bool      // replace scripts of the same names by a kit's, and keep copies of them
-	// Dialogs has the client's extension answer what the client asks, when the person does at the desk. It is of
-	// copilot, which asks for consent to that.
+	As      mail.Name // the agent's name; empty: made from client and directory
+	Trust   bool      // make the client trust the hooks, where it would ask its user
+	Ask     bool      // let the client ask its user before it uses our tools
+	Replace bool      // replace scripts of the same names with a kit's, and keep copies
+	// Dialogs makes the client's extension answer the client's dialogs when the person answers at the desk. It
+	// applies to copilot, which asks for consent to that.
 	Dialogs bool
 
-	Orchestrator bool          // have the post office resume the orchestrator's session when it has ended
-	Program      string        // the client's program, as the post office is to start it; empty: by its name
-	Config       string        // the post office's config.toml; empty: nothing is done there
+	Orchestrator bool          // the post office resumes the orchestrator's session when it has ended
+	Program      string        // the client's program for the post office to start; empty: found by its name
+	Config       string        // the post office's config.toml; empty: not edited
 	Room         mail.RoomName // of the project
 }
 
@@ -54,29 +54,29 @@ type Options struct {
 type Client struct {
 	Name  string // on the command line, and in hook commands
 	Title string
-	// Program is what it is called on the PATH, empty if it has no command.
+	// Program is its name on the PATH, empty if it has no command.
 	Program string
-	// Scopes are those it has.
+	// Scopes are the scopes that it supports.
 	Scopes []Scope
-	// files returns the files of a scope, in the order in which they are written; those that say how the client is
-	// configured.
+	// files returns the files of a scope, in the order of writing; those that say how the client is configured.
 	files func(*Options) []file
-	// resume are the arguments with which the program goes on with {session} for one turn, without a window; nil: that
-	// is not known.
+	// resume are the arguments with which the program continues {session} for one turn, without a window; nil:
+	// unknown.
 	resume []string
-	// allows is what, in its files, has it use our tools without asking; "": nothing is needed, or no file can say it.
+	// allows describes the setting in its files that lets it use our tools without asking; "": none is needed, or no
+	// file has one.
 	allows string
-	// notes returns what a person has to know after an installation.
+	// notes returns the notes for the person after an installation.
 	notes func(*Options) []string
-	// disabled returns the file that makes what stands in the others do nothing, and what it says. Both are "" if none
-	// does.
+	// disabled returns the file that disables the entries in the others, and the setting in it. Both are "" if no
+	// file does.
 	disabled func(*Options) (path, says string)
-	// untrusted returns the events whose hooks of ours the client will not run before its user has trusted them; nil:
-	// the client asks for no trust.
+	// untrusted returns the events whose hooks of ours the client will not run before its user trusts them; nil: the
+	// client asks for no trust.
 	untrusted func(*Options) []string
-	// warns says what else keeps agents of the client from their mail; nil: nothing is known to.
+	// warns names other settings that keep the client's agents from their mail; nil: none are known.
 	warns func(*Options) []string
-	// plugin returns the plugin of ours that the client has, "" without one.
+	// plugin returns our plugin in the client, "" without one.
 	plugin func(*Options) string
 }
 
@@ -86,44 +86,44 @@ func Clients() []Client {
 		windsurf(), goose(), pi(), cline()}
 }
 
-// file is one file of a client and what belongs into it.
+// file is one file of a client and the editor of our entries in it.
 type file struct {
 	path string
-	what string // what a person calls it: "hooks", "MCP server"
+	what string // its name for a person: "hooks", "MCP server"
 	editor
 }
 
-// editor puts our entries into the text of a file and takes them out. A nil text is that of a file which is not there.
+// editor puts our entries into the text of a file and takes them out. A nil text means that there is no file.
 type editor interface {
 	// put returns text with every entry as it should be.
 	put(text []byte) ([]byte, error)
-	// strip returns text without our entries, and what they were. What is empty without them goes too, unless base,
-	// the text before the installation, has it. Without base nothing is known of that text.
+	// strip returns text without our entries, and the removed entries. It also removes containers that this leaves
+	// empty, unless base, the text before the installation, has them. A nil base means that text is unknown.
 	strip(text, base []byte) (rest []byte, taken []piece, err error)
-	// replay puts into base what strip took out of a text.
+	// replay puts the entries that strip took out into base.
 	replay(base []byte, taken []piece) ([]byte, error)
-	// entries tells what of ours stands in text, whatever program it starts.
+	// entries returns our entries in text, whatever program they start.
 	entries(text []byte) ([]Entry, error)
-	// blank reports whether a text says nothing that the client would miss.
+	// blank reports whether a text has no content that the client would miss.
 	blank(text []byte) bool
 }
 
-// piece is something that was taken out of a file.
+// piece is an entry that was taken out of a file.
 type piece struct {
-	path   []string // of what it was in
+	path   []string // of its container
 	name   string   // of a member; empty for an element
 	raw    string
-	partly bool // it stood among things that are not ours, and cannot be put back the same way
+	partly bool // it was among other people's entries, and cannot be put back the same way
 }
 
 // Entry is one entry of ours in a file.
 type Entry struct {
 	What   string // "hook SessionStart", "MCP server pennypost"
 	Binary string // the program it starts
-	Line   int    // in the file, 0 if that is not known
+	Line   int    // in the file, 0 if unknown
 }
 
-// serverName is what our MCP server is called everywhere.
+// serverName is the name of our MCP server in every client.
 const serverName = "pennypost"
 
 // mcpArgs are the arguments with which a client starts the server.
@@ -139,7 +139,7 @@ func (o *Options) named() []string {
 	return []string{"--as", string(o.As)}
 }
 
-// dir returns a directory of the person's: the one that a variable names, else one below the home directory.
+// dir returns a directory of the person's: the one that a variable names, else one in the home directory.
 func (o *Options) dir(variable string, below ...string) string {
 	if dir := o.Getenv(variable); dir != "" {
 		return dir
@@ -147,7 +147,7 @@ func (o *Options) dir(variable string, below ...string) string {
 	return filepath.Join(append([]string{o.Home}, below...)...)
 }
 
-// scoped returns a path of the person's, or that below the project if that is what is installed for.
+// scoped returns a path of the person's, or the one in the project if the scope is the project.
 func (o *Options) scoped(personal string, project ...string) string {
 	if o.Scope == Project {
 		return filepath.Join(append([]string{o.Root}, project...)...)
@@ -155,7 +155,7 @@ func (o *Options) scoped(personal string, project ...string) string {
 	return personal
 }
 
-// ToolTimeout is how long clients should wait for a tool, in seconds: longer than wait_for_messages waits by itself.
+// ToolTimeout is how long clients should wait for a tool, in seconds: longer than the default of wait_for_messages.
 const ToolTimeout = 660
 
 // hookTimeout is how long clients should wait for a hook, in seconds. The hook itself gives up after one second.
@@ -165,7 +165,7 @@ const hookTimeout = 10
 func raw(v any) string {
 	b, err := jsonx.Marshal(v)
 	if err != nil {
-		panic("install: " + err.Error()) // the values are made here, of valid strings
+		panic("install: " + err.Error()) // cannot happen: the values are made here, of valid strings
 	}
 	return string(b)
 }

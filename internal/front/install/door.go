@@ -10,18 +10,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// doorPrompt is what the orchestrator's session is resumed with. The mail itself comes by hooks and tools.
+// doorPrompt is the prompt that resumes the orchestrator's session. The mail itself arrives by hooks and tools.
 const doorPrompt = "Notice from the post office, not from the user: mail waits for you. Read it with read_messages, " +
 	"deal with each message, and mark it."
 
-// doorFile is the editor of the post office's own config.toml: the door by which the orchestrator's session is resumed
-// when its program has ended. It is ours if it runs the client's program as we have it, with whatever prompt.
+// doorFile is the editor of the post office's own config.toml, for the door that resumes the orchestrator's session
+// when its program has ended. The door is ours if it runs the client's program with our arguments, whatever the
+// prompt.
 type doorFile struct {
 	o    *Options
 	argv []string // the client's command; its program is the first word
 }
 
-// door returns the file that has the door of the orchestrator, where that is asked for or has been.
+// door returns the file with the orchestrator's door, if that is asked for or already there.
 func (c *Client) door(o *Options) []file {
 	if c.resume == nil || o.Config == "" {
 		return nil
@@ -33,7 +34,7 @@ func (c *Client) door(o *Options) []file {
 	return []file{{o.Config, "door of the orchestrator", f}}
 }
 
-// table is where the entry stands: for all rooms, or for that of the project.
+// table is the path of the entry: for all rooms, or for the project's.
 func (f *doorFile) table() []string {
 	if f.o.Scope == Project {
 		return []string{"rooms", string(f.o.Room), "wake", string(mail.Orchestrator)}
@@ -114,7 +115,7 @@ func (f *doorFile) entries(text []byte) ([]Entry, error) {
 
 func (f *doorFile) blank(text []byte) bool { return (&tomlFile{}).blank(text) }
 
-// doorNotes are what a person has to know of the door.
+// doorNotes are the notes for the person about the door.
 func doorNotes(o *Options) []string {
 	who := "The orchestrator is whom you appoint: pennypost agents update NAME --role orchestrator"
 	if o.As == mail.Orchestrator {

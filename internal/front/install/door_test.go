@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The door of the orchestrator goes into the post office's configuration, which loads with it, and out again, whatever
-// else stands there, with any uninstallation of the client.
+// The orchestrator's door is written into the post office's configuration, which still loads, and any uninstallation
+// of the client removes it, whatever else the file has.
 func TestOrchestratorDoor(t *testing.T) {
 	const others = "log_level = \"warn\" # mine\n\n[room.wake.builder]\nexec = [\"notify-send\"]\n"
 	for _, name := range []string{"claude", "codex", "copilot", "opencode", "pi"} {
@@ -47,7 +47,7 @@ func TestOrchestratorDoor(t *testing.T) {
 				if info, err := os.Stat(o.Config); err != nil || before == "" && info.Mode().Perm() != 0o600 {
 					t.Errorf("%s %s: %v, %v", name, scope, info.Mode(), err)
 				}
-				o.Orchestrator = false // an installation without it, and any uninstallation, knows it
+				o.Orchestrator = false // an installation without it, and any uninstallation, recognizes it
 				if plan := p.install(c, o); plan.Changed() {
 					t.Errorf("%s %s: a second installation changes %+v", name, scope, plan.Changes)
 				}
@@ -63,7 +63,7 @@ func TestOrchestratorDoor(t *testing.T) {
 	}
 }
 
-// A door that somebody made stays as it is, and the client as it was.
+// A door that someone made stays as it is, and so does the client.
 func TestOrchestratorDoorOfOthers(t *testing.T) {
 	for _, key := range []string{"orchestrator", `"role:orchestrator"`} {
 		p := newPlace(t)

@@ -12,28 +12,28 @@ import (
 	"pennypost/internal/mail"
 )
 
-// extensions are the programs that run inside of clients which take such: common.js, and a file for each client.
+// extensions are the programs that run inside clients that support such: common.js, and a file for each client.
 //
 //go:embed extension/*.js
 var extensions embed.FS
 
-// extensionTools are the six tools as an MCP client is told of them (mcpserver TestToolsOfExtensions): extensions
-// offer them before there is a session that they could ask.
+// extensionTools are the six tools as an MCP client sees them (mcpserver TestToolsOfExtensions): extensions offer them
+// before there is a session that they could ask.
 //
 //go:embed extension/tools.json
 var extensionTools []byte
 
-// ownFile is the editor of a file that is ours altogether, which its first words show.
+// ownFile is the editor of a file that is wholly ours, which its first words show.
 type ownFile struct {
 	text string
-	// spare says that a file of the person's may be there in its place.
+	// spare means that a file of the person's may be there in its stead.
 	spare bool
 }
 
-// ownMark begins every such file, behind the signs of a comment.
+// ownMark begins every such file, after the comment signs.
 const ownMark = "written by pennypost install; pennypost uninstall removes it. Program: "
 
-// ownProgram finds ownMark and the program that what is in the file starts.
+// ownProgram matches ownMark and the program that the file starts.
 var ownProgram = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?://|#) ` + regexp.QuoteMeta(ownMark) + `(".*")\r?\n`)
 })
@@ -72,7 +72,7 @@ func (f *ownFile) entries(text []byte) ([]Entry, error) {
 
 func (f *ownFile) blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
-// extension returns the program that runs inside of a client, as a file of JavaScript.
+// extension returns the JavaScript file that runs inside a client.
 func extension(o *Options, client string) *ownFile {
 	return &ownFile{text: extensionHead(o, client) + extensionBody(client)}
 }
@@ -82,7 +82,7 @@ func extensionBody(client string) string {
 		extensionText(client)
 }
 
-// extensionHead is the beginning of every extension, without the end of its last line.
+// extensionHead is the beginning of every extension, without its last line end.
 func extensionHead(o *Options, client string) string {
 	return "// " + ownMark + raw(o.Binary) + "\n" + extensionConstants(o, client)
 }
@@ -94,22 +94,22 @@ func extensionConstants(o *Options, client string) string {
 func extensionText(name string) string {
 	text, err := extensions.ReadFile("extension/" + name + ".js")
 	if err != nil {
-		panic("install: there is no extension " + name) // they are compiled in
+		panic("install: there is no extension " + name) // cannot happen: they are compiled in
 	}
 	return string(text)
 }
 
-// patience returns the .npmrc beside opencode's configuration. opencode installs a package of its own there, at each
-// start until it has it, and a plugin waits for that: without a network for 70 seconds, because npm tries again twice,
-// and for a minute in one that swallows all packets (seen with 1.18.33). With a network this changes nothing.
+// patience returns the .npmrc next to opencode's configuration. At each start until it succeeds, opencode installs a
+// package of its own there, and a plugin waits for that: for 70 seconds without a network, because npm retries twice,
+// and for a minute in a network that swallows all packets (seen with 1.18.33). With a network this changes nothing.
 func patience(o *Options) *ownFile {
 	return &ownFile{spare: true, text: "# " + ownMark + raw(o.Binary) + "\n" +
 		"# Without a network every start of opencode would take 70 seconds longer, as with any plugin.\n" +
 		"fetch-retries=0\nfetch-timeout=5000\n"}
 }
 
-// pi is the pi coding agent (docs/extensions.md of @mariozechner/pi-coding-agent 0.73.1). It has no MCP; the extension
-// offers the tools.
+// pi is the pi coding agent (docs/extensions.md of @mariozechner/pi-coding-agent 0.73.1). It has no MCP; the
+// extension offers the tools.
 func pi() Client {
 	return Client{
 		Name: "pi", Title: "pi", Program: "pi", Scopes: []Scope{User, Project},

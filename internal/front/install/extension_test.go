@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Where nothing can be started, the client, in whose process an extension runs, is not told of a failure of ours.
+// If the process cannot be started, the client, in whose process an extension runs, sees no failure of ours.
 func TestExtensionCannotStart(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

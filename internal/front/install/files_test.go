@@ -13,13 +13,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// sample is a configuration with something in it, by the ending of its name.
+// sample is a configuration with content, chosen by the file's extension.
 func sample(path string) string {
 	all := odd(path)
 	return all[len(all)-2]
 }
 
-// lay puts a text where a client's file is.
+// lay writes a text to the path of a client's file.
 func (p *place) lay(f file, text string, perm fs.FileMode) {
 	p.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
@@ -30,7 +30,7 @@ func (p *place) lay(f file, text string, perm fs.FileMode) {
 	}
 }
 
-// refused holds that nothing is installed, and nothing changed.
+// refused checks that the plan fails and that nothing changes.
 func (p *place) refused(c Client, o *Options, code mail.Code, plan func(Client, *Options) (*Plan, error)) {
 	p.t.Helper()
 	before := p.files()
@@ -44,7 +44,7 @@ func (p *place) refused(c Client, o *Options, code mail.Code, plan func(Client, 
 	}
 }
 
-// A file of any client that is torn, of another kind, or no text, is refused, and so are its sisters.
+// A file of any client that is torn, of another kind, or not text is refused, and so are its other files.
 func TestNotUnderstood(t *testing.T) {
 	eachFile(t, func(t *testing.T, p *place, c Client, o *Options, f file) {
 		p.t = t
@@ -63,12 +63,12 @@ func TestNotUnderstood(t *testing.T) {
 	})
 }
 
-// A read-only file stays as it is, when installing and when uninstalling.
+// A read-only file does not change, neither by installing nor by uninstalling.
 func TestReadOnly(t *testing.T) {
 	eachFile(t, func(t *testing.T, p *place, c Client, o *Options, f file) {
 		p.t = t
 		if strings.HasSuffix(f.path, "config.toml") || !strings.Contains(put(t, f, sample(f.path)), "pennypost") {
-			return // a file that gets nothing is not looked at
+			return // a file that gets no entry is not checked
 		}
 		p.lay(f, sample(f.path), 0o444)
 		p.refused(c, o, mail.Denied, Install)
@@ -91,7 +91,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A configuration that is a link into somebody's dotfiles stays one, and the file behind it has its bytes back.
+// A configuration that is a link into someone's dotfiles stays one, and its target gets its bytes back.
 func TestLinked(t *testing.T) {
 	eachFile(t, func(t *testing.T, p *place, c Client, o *Options, f file) {
 		p.t = t

@@ -8,7 +8,7 @@ import (
 )
 
 // gemini is Gemini CLI (0.61.0, the real one, and google-gemini/gemini-cli docs/hooks and docs/tools/mcp-server.md,
-// August 2026). It counts milliseconds.
+// August 2026). Its timeouts are in milliseconds.
 func gemini() Client {
 	settings := func(o *Options) string {
 		return o.scoped(filepath.Join(o.Home, ".gemini", "settings.json"), ".gemini", "settings.json")
@@ -51,14 +51,14 @@ func gemini() Client {
 	}
 }
 
-// trusted is the member of a server's entry by which Gemini CLI and Qwen Code use its tools without asking.
+// trusted is the member of a server's entry that makes Gemini CLI and Qwen Code use its tools without asking.
 func trusted() piece { return piece{name: "trust", raw: "true"} }
 
 const trustedEntry = `"trust": true in the server's entry`
 
-// geminiIndividual says what keeps somebody from Gemini CLI who signs in as an individual, if settings and environment
-// look like that: since 2026-06-18 it serves only API keys and licences of organisations, which name a project
-// (google-gemini/gemini-cli discussion 28017).
+// geminiIndividual says why Gemini CLI will not serve someone who signs in as an individual, if settings and
+// environment indicate that: since 2026-06-18 it serves only API keys and licences of organisations, which name a
+// project (google-gemini/gemini-cli discussion 28017).
 func geminiIndividual(o *Options, settings string) string {
 	if jsonOf(settings).At("security", "auth", "selectedType").Text() != "oauth-personal" {
 		return ""
@@ -73,7 +73,7 @@ func geminiIndividual(o *Options, settings string) string {
 		"install agy"
 }
 
-// geminiWarns says what of Gemini CLI's own settings keeps an agent from its mail.
+// geminiWarns names the settings of Gemini CLI that keep an agent from its mail.
 func geminiWarns(o *Options, settings string) (out []string) {
 	for _, asks := range trustWarns("gemini", settings) {
 		out = append(out, "gemini -p has none of Pennypost's tools, and elsewhere "+asks)
@@ -109,7 +109,7 @@ func geminiTrusts(o *Options) bool {
 	return trusted
 }
 
-// within reports whether a path is that of a folder, or is below it.
+// within reports whether a path is a folder or is in it.
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+string(filepath.Separator))
 }

@@ -25,11 +25,11 @@ func goose() Client {
 	}
 }
 
-// gooseFile is Goose's config.yaml. No library was found that changes YAML and leaves the rest as it is, so the person
-// is told what to write there; what stands there is read line by line.
+// gooseFile is Goose's config.yaml. No library was found that changes YAML and preserves the rest, so install tells
+// the person what to write there, and reads the file line by line.
 type gooseFile struct{ o *Options }
 
-// gooseCommand is the line of an extension, or its part, that names the program.
+// gooseCommand matches a line, of an extension or part of one, that names the program.
 var gooseCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[^#]*\bcmd: *["']?([^"',]*\bpennypostd?(?:\.exe)?)["']?(?:[,\s].*)?$`)
 })

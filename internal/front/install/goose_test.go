@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestGoose: the person edits Goose's file. Install says what to write, knows it when it is there, in whatever way
-// Goose has written it since, and says what to change; uninstall says what to remove. The file is never touched.
+// TestGoose: the person edits Goose's file. Install prints the text to write, recognizes it afterwards, even as Goose
+// has rewritten it, and names the changes to make; uninstall names the lines to remove. The file is never touched.
 func TestGoose(t *testing.T) {
 	const path = "home/.config/goose/config.yaml"
 	p := newPlace(t)

@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Action is what is done to a file.
+// Action is the change made to a file.
 type Action string
 
 // The actions.
@@ -25,44 +25,44 @@ const (
 	Keep    Action = "unchanged"
 	Create  Action = "created"
 	Edit    Action = "changed"
-	Restore Action = "restored" // to the very bytes from before the installation
-	Clean   Action = "cleaned"  // of our entries only, because others changed it meanwhile
+	Restore Action = "restored" // to the exact bytes from before the installation
+	Clean   Action = "cleaned"  // only our entries were removed, because others changed the file meanwhile
 	Remove  Action = "removed"  // there was no such file before
-	Spare   Action = "kept"     // there is a file of that name which was never ours
-	Leave   Action = "left"     // what is ours there was edited, and so is the person's now
+	Spare   Action = "kept"     // there is a file of that name that was never ours
+	Leave   Action = "left"     // our text there was edited, and so belongs to the person now
 )
 
 // edits reports whether the action changes the file.
 func (a Action) edits() bool { return a != Keep && a != Leave && a != Spare }
 
-// backupSuffix is what the copy of a file from before the installation is called behind its name.
+// backupSuffix follows the name of a file in the name of its copy from before the installation.
 const backupSuffix = ".pennypost-backup"
 
-// Change is what is done to one file.
+// Change is the change to one file.
 type Change struct {
 	Path   string `json:"path"`
 	What   string `json:"what"`
 	Action Action `json:"action"`
-	// Backup is the copy from before the installation, if there is one afterwards.
+	// Backup is the copy from before the installation, if one exists after the change.
 	Backup string `json:"backup,omitempty"`
 
 	before, after []byte // nil: no file
 	saves, drops  bool   // the backup is written, or removed
-	own           bool   // it is the post office's, and for its owner only
+	own           bool   // the file is the post office's, and readable by its owner only
 }
 
-// Plan is what an installation, or its undoing, does.
+// Plan is the work of an installation, or of undoing one.
 type Plan struct {
 	Client  Client
 	Changes []Change
 	Notes   []string // for the person
-	Undoes  bool     // it is that of Uninstall
+	Undoes  bool     // made by Uninstall
 
-	private bool   // new files are for their owner only
-	top     string // the directory below which empty directories are removed
+	private bool   // new files are readable by their owner only
+	top     string // empty directories are removed only below this one
 }
 
-// Find returns the client of a name.
+// Find returns the client with a name.
 func Find(name string) (Client, error) {
 	var names []string
 	for _, c := range Clients() {
@@ -79,7 +79,7 @@ func Find(name string) (Client, error) {
 	return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; known are %s", name, known)
 }
 
-// check refuses options that the client cannot be installed with.
+// check refuses options that do not fit the client.
 func (c *Client) check(o *Options) error {
 	if o.Orchestrator && c.resume == nil {
 		return mail.Errorf(mail.Invalid,
@@ -103,8 +103,7 @@ func (c *Client) check(o *Options) error {
 	return mail.Errorf(mail.Invalid, "%s has no configuration of projects; leave --project away", c.Title)
 }
 
-// Install returns what has to be done so that the client knows of us. Nothing is written yet, and nothing will be if
-// any file cannot be edited.
+// Install returns the plan that makes the client use us. It writes nothing, and fails if any file cannot be edited.
 func Install(c Client, o *Options) (*Plan, error) {
 	if err := c.check(o); err != nil {
 		return nil, err
@@ -137,8 +136,8 @@ func Install(c Client, o *Options) (*Plan, error) {
 	return p, p.unlocked()
 }
 
-// planned returns what an installation does to the file, without an action if it is not concerned. spared are those
-// that are somebody else's.
+// planned returns the change that an installation makes to the file, without an action if it makes none. spared are
+// the files that belong to someone else.
 func (f *file) planned(spared map[string]bool) (ch Change, err error) {
 	before, err := read(f.path)
 	switch {
@@ -147,20 +146,20 @@ func (f *file) planned(spared map[string]bool) (ch Change, err error) {
 	case spared[f.path]:
 		return Change{Path: f.path, What: f.what, Action: Spare, before: before}, nil
 	case len(spared) > 0 && len(f.mine(before)) == 0:
-		return ch, nil // it would go with scripts of ours
+		return ch, nil // it belongs with scripts of ours, which are not written
 	}
 	after, err := f.put(before)
 	if err != nil {
 		return ch, located(f.path, err)
 	}
 	if before == nil && (f.blank(after) || len(after) == 0) && len(f.mine(after)) == 0 {
-		return ch, nil // a file that the client could have, and need not
+		return ch, nil // a file that the client could have, but does not need
 	}
 	return f.change(before, after)
 }
 
-// spared returns those files that are somebody else's and stay. With one of them nothing new is written, because what
-// is ours goes together.
+// spared returns the files that belong to someone else and stay. If there is one, nothing new is written, because our
+// files work only together.
 func spared(files []file) (map[string]bool, error) {
 	out := make(map[string]bool)
 	for _, f := range files {
@@ -179,12 +178,12 @@ func spared(files []file) (map[string]bool, error) {
 	return out, nil
 }
 
-// Spares reports whether the plan leaves files as they are that are somebody else's.
+// Spares reports whether the plan leaves files alone because they belong to someone else.
 func (p *Plan) Spares() bool {
 	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == Spare })
 }
 
-// change is what becomes of a file when it is installed.
+// change is the change that an installation makes to a file.
 func (f *file) change(before, after []byte) (Change, error) {
 	ch := Change{Path: f.path, What: f.what, Action: Edit, before: before, after: after}
 	switch {
@@ -192,24 +191,24 @@ func (f *file) change(before, after []byte) (Change, error) {
 		ch.Action = f.kept(before)
 	case before == nil:
 		ch.Action = Create
-	case f.onlyOurs(before): // there is nothing to keep
+	case f.onlyOurs(before): // nothing worth a backup
 	default:
 		saved, err := read(f.path + backupSuffix)
 		if err != nil {
 			return ch, err
 		}
-		// A backup that is there is from before the installation, as long as that is in the file.
+		// An existing backup is from before the installation, while our entries are in the file.
 		ch.saves = saved == nil || len(f.mine(before)) == 0
 		ch.Backup = f.path + backupSuffix
 	}
 	return ch, nil
 }
 
-// allFiles returns the client's files, and ours with the door of the orchestrator.
+// allFiles returns the client's files, and our configuration with the orchestrator's door.
 func (c *Client) allFiles(o *Options) []file { return append(c.files(o), c.door(o)...) }
 
-// unlocked refuses to change a file that somebody made read-only. It could be replaced all the same, which is not what
-// they wanted.
+// unlocked refuses to change a file that someone made read-only. It could be replaced, but its owner does not want
+// that.
 func (p *Plan) unlocked() error {
 	for _, c := range p.Changes {
 		if !c.Action.edits() || c.before == nil {
@@ -231,7 +230,7 @@ func newPlan(c Client, o *Options) *Plan {
 	return p
 }
 
-// kept is the action for a file that stays as it is.
+// kept is the action for a file that does not change.
 func (f *file) kept(text []byte) Action {
 	if own, ok := f.editor.(interface{ edited(text []byte) bool }); ok && own.edited(text) {
 		return Leave
@@ -239,7 +238,7 @@ func (f *file) kept(text []byte) Action {
 	return Keep
 }
 
-// onlyOurs reports whether a text has nothing but what we wrote.
+// onlyOurs reports whether a text has only our entries.
 func (f *file) onlyOurs(text []byte) bool {
 	rest, taken, err := f.strip(text, nil)
 	return err == nil && len(taken) > 0 && f.blank(rest)
@@ -251,7 +250,7 @@ func (f *file) mine(text []byte) []Entry {
 	return list
 }
 
-// read returns the content of a file, nil if there is none.
+// read returns the content of a file, or nil if there is none.
 func read(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -270,7 +269,7 @@ func located(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// Uninstall returns what has to be done so that the client's files are without us.
+// Uninstall returns the plan that removes us from the client's files.
 func Uninstall(c Client, o *Options) (*Plan, error) {
 	if err := c.check(o); err != nil {
 		return nil, err
@@ -289,7 +288,7 @@ func Uninstall(c Client, o *Options) (*Plan, error) {
 	return p, p.unlocked()
 }
 
-// undo returns how the file gets rid of us.
+// undo returns the change that removes us from the file.
 func (f *file) undo() (Change, error) {
 	ch := Change{Path: f.path, What: f.what, Action: Keep}
 	text, err := read(f.path)
@@ -307,19 +306,18 @@ func (f *file) undo() (Change, error) {
 	switch {
 	case saved == nil:
 	case bytes.Equal(ch.after, saved), len(f.mine(saved)) > 0:
-		ch.drops = true // it has nothing that the file has not, or us
+		ch.drops = true // the file has everything that the backup has, or the backup has entries of ours
 	case ch.Action.edits():
 		ch.Backup = f.path + backupSuffix
 	}
 	return ch, nil
 }
 
-// without returns a text as it is without us. saved is what it was before the installation, nil if there was no such
-// file.
+// without returns a text without our entries. saved is the text before the installation, or nil if there was no file.
 func (f *file) without(text, saved []byte) (Action, []byte, error) {
 	base := saved
 	if len(f.mine(saved)) > 0 {
-		base = nil // we were there already; what was before that nobody knows
+		base = nil // our entries were already there; the text before them is unknown
 	}
 	rest, taken, err := f.strip(text, base)
 	if err != nil || len(taken) == 0 {
@@ -336,12 +334,12 @@ func (f *file) without(text, saved []byte) (Action, []byte, error) {
 	return Clean, rest, nil
 }
 
-// Changed reports whether the plan does anything to the client's files.
+// Changed reports whether the plan changes any file of the client.
 func (p *Plan) Changed() bool {
 	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action.edits() })
 }
 
-// Apply carries the plan out, file by file. A file that was changed since the plan was made stops it.
+// Apply carries the plan out, file by file. It stops at a file that has changed since the plan was made.
 func (p *Plan) Apply() error {
 	for i := range p.Changes {
 		if err := p.apply(&p.Changes[i]); err != nil {
@@ -393,19 +391,19 @@ func (c *Change) carryOut(perm, dirPerm fs.FileMode) error {
 		return err
 	}
 	if bytes.HasPrefix(c.after, []byte("#!")) {
-		perm |= perm & 0o444 >> 2 // whoever may read it may run it
+		perm |= perm & 0o444 >> 2 // readers of a script may run it
 	}
 	return durable.WriteFile(c.Path, c.after, perm)
 }
 
-// removeEmpty removes the directories that only held what was removed.
+// removeEmpty removes directories that the removal has emptied.
 func (p *Plan) removeEmpty(dir string) {
 	for strings.HasPrefix(dir, p.top+string(filepath.Separator)) && os.Remove(dir) == nil {
 		dir = filepath.Dir(dir)
 	}
 }
 
-// Diff returns what the plan changes as a unified diff.
+// Diff returns the plan's changes as a unified diff.
 func (p *Plan) Diff() []byte {
 	var out []byte
 	for _, c := range p.Changes {
@@ -421,7 +419,7 @@ func (p *Plan) Diff() []byte {
 		}
 		d := diff.Diff(from, c.before, to, c.after)
 		if i := bytes.IndexByte(d, '\n'); i >= 0 && bytes.HasPrefix(d, []byte("diff ")) {
-			d = d[i+1:] // which names no program that reads it
+			d = d[i+1:] // names no program
 		}
 		out = append(out, d...)
 	}

@@ -102,9 +102,9 @@ func (p *place) uninstall(c Client, o *Options) *Plan {
 // isBackup reports whether a file is a copy from before an installation.
 func isBackup(name string, _ string) bool { return strings.HasSuffix(name, backupSuffix) }
 
-// TestGolden installs into the configurations in testdata. A case is an archive: its comment says for which client and
-// scope; before/ is what was there, after/ what install makes of it, clean/ what uninstall leaves where that is not
-// before/ ("clean: nothing" if no file is left); "error:" begins what is said about a file that cannot be edited.
+// TestGolden installs into the configurations in testdata. A case is an archive: its comment gives the client and
+// scope; before/ is the state before, after/ the state after install, clean/ the state after uninstall where that is
+// not before/ ("clean: nothing" if no file is left); "error:" begins the error for a file that cannot be edited.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(cases) == 0 {
@@ -152,7 +152,7 @@ func golden(t *testing.T, path string) {
 	p.install(c, o)
 	got := p.files()
 	maps.DeleteFunc(got, isBackup)
-	for name, text := range got { // of what is ours altogether, the first line is enough
+	for name, text := range got { // for a file that is wholly ours, the first line is enough
 		if head := ownProgram().FindString(text); head != "" {
 			got[name] = head
 		}
@@ -187,8 +187,8 @@ func golden(t *testing.T, path string) {
 	}
 }
 
-// TestOwnFiles: a file that is ours altogether is written, kept, brought up to date and removed; one of another's is
-// not touched, and a file that the client can do without is then left out.
+// TestOwnFiles: a file that is wholly ours is written, kept, updated and removed; another's file is not touched, and
+// a file that the client does not need is then omitted.
 func TestOwnFiles(t *testing.T) {
 	p := newPlace(t)
 	for _, name := range []string{"opencode", "pi"} {
@@ -238,19 +238,19 @@ func TestOwnFiles(t *testing.T) {
 				if text, _ := os.ReadFile(f.path); string(text) != "mine" {
 					t.Errorf("file %d became %q", i, text)
 				}
-				_ = os.Remove(f.path) // it is there, as was just seen
+				_ = os.Remove(f.path) // it exists, as just checked
 			}
 		}
 	}
 }
 
-// edited are the clients whose files are written here. Goose's is not.
+// edited are the clients whose files install writes. Goose's is not written.
 func edited() []Client {
 	return slices.DeleteFunc(Clients(), func(c Client) bool { return c.Name == "goose" })
 }
 
-// eachFile calls do for every file of every client that has any edited. The scopes differ in the files' places only,
-// so one is enough. Files that are ours altogether are TestOwnFiles'.
+// eachFile calls do for every file of every client in edited. The scopes differ only in paths, so one is enough.
+// TestOwnFiles covers files that are wholly ours.
 func eachFile(t *testing.T, do func(t *testing.T, p *place, c Client, o *Options, f file)) {
 	for _, c := range edited() {
 		p := newPlace(t)
@@ -265,7 +265,7 @@ func eachFile(t *testing.T, do func(t *testing.T, p *place, c Client, o *Options
 	}
 }
 
-// odd are contents that every client's file may have, by the ending of its name.
+// odd are contents that every client's file may have, by the file's extension.
 func odd(name string) []string {
 	switch filepath.Ext(name) {
 	case ".toml":
@@ -282,14 +282,14 @@ func odd(name string) []string {
 			"\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo\"}]}] }\n}",
 		"{ \"a\": 1,\n  \"b\": 2 }\n\n\n",
 	}
-	strict := func(dir string) bool { return strings.Contains(name, dir) } // it takes no comments: TestStrict
+	strict := func(dir string) bool { return strings.Contains(name, dir) } // it accepts no comments: TestStrict
 	if strict(".claude") || strict("/.gemini/config/") || strict("/.agents/") {
 		texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(text, "//") })
 	}
 	return texts
 }
 
-// Whatever was in a file is in it again after install and uninstall, to the byte.
+// After install and uninstall a file has its former content, to the byte.
 func TestThereAndBack(t *testing.T) {
 	eachFile(t, func(t *testing.T, _ *place, c Client, o *Options, f file) {
 		for _, text := range odd(f.path) {
@@ -317,7 +317,7 @@ func put(t *testing.T, f file, text string) string {
 	return string(with)
 }
 
-// An install into nothing leaves nothing, not even directories.
+// Installing and uninstalling in an empty home leaves nothing, not even directories.
 func TestNothingIsLeft(t *testing.T) {
 	for _, c := range edited() {
 		for _, scope := range c.Scopes {
@@ -334,7 +334,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// A file in the manner of Windows gets entries in the manner of Windows.
+// A file with Windows line ends gets entries with Windows line ends.
 func TestLineEnds(t *testing.T) {
 	eachFile(t, func(t *testing.T, _ *place, c Client, o *Options, f file) {
 		for _, text := range odd(f.path) {
@@ -350,7 +350,7 @@ func TestLineEnds(t *testing.T) {
 	})
 }
 
-// What others write into the file after us stays, to the byte, and we are out of it.
+// Text that others write into the file after us stays, to the byte, and our entries are removed.
 func TestUninstallAfterOthers(t *testing.T) {
 	eachFile(t, func(t *testing.T, p *place, c Client, o *Options, f file) {
 		p.install(c, o)
@@ -367,7 +367,7 @@ func TestUninstallAfterOthers(t *testing.T) {
 		default:
 			added = strings.TrimSuffix(string(text), "\n}\n") + ",\n  \"other\": {\n  }\n}\n"
 			want = "{\n  \"other\": {\n  }\n}\n"
-			// which nobody knows to be ours once there is something else
+			// once the file has other content, the scaffold cannot be known to be ours
 			if bytes.Contains(text, []byte(`"version"`)) {
 				want = "{\n  \"version\": 1,\n  \"other\": {\n  }\n}\n"
 			}
@@ -386,7 +386,7 @@ func TestUninstallAfterOthers(t *testing.T) {
 	})
 }
 
-// An upgrade that moved the program changes the commands and nothing else.
+// An upgrade that moved the program changes only the commands.
 func TestMoved(t *testing.T) {
 	eachFile(t, func(t *testing.T, p *place, c Client, o *Options, f file) {
 		moved := *o
@@ -408,7 +408,7 @@ func TestMoved(t *testing.T) {
 	})
 }
 
-// Comments on the lines that change stay.
+// Comments on changed lines stay.
 func TestCommentsOnChangedLines(t *testing.T) {
 	o := newPlace(t).options(User)
 	o.As = "scout"
@@ -434,7 +434,7 @@ func TestCommentsOnChangedLines(t *testing.T) {
 	}
 }
 
-// The first backup stays what it was when the program moves, and goes with the last uninstall.
+// The first backup stays the same when the program moves, and is removed by the last uninstall.
 func TestBackup(t *testing.T) {
 	p := newPlace(t)
 	o := p.options(User)
@@ -499,7 +499,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A file that changes between looking and writing is left alone.
+// A file that changes between planning and writing is left alone.
 func TestApplyLooksAgain(t *testing.T) {
 	p := newPlace(t)
 	o := p.options(User)
@@ -582,8 +582,8 @@ func TestShellWords(t *testing.T) {
 	}
 }
 
-// A hook that waits must not fail: its client would run it again and again. The shell that runs it succeeds where the
-// program is gone, and else ends as the program does.
+// A waiting hook must not fail: its client would run it again and again. Its shell line succeeds where the program is
+// gone, and otherwise ends with the program's status.
 func TestWaitCommand(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -617,7 +617,7 @@ func TestWaitCommand(t *testing.T) {
 	}
 }
 
-// FuzzThereAndBack: what can be edited comes back to the byte; what cannot is refused.
+// FuzzThereAndBack: a file that can be edited is restored to the byte; any other is refused.
 func FuzzThereAndBack(f *testing.F) {
 	o := &Options{Scope: User, Home: "/home/me", Root: "/project", Getenv: func(string) string {
 		return ""
@@ -659,7 +659,7 @@ func FuzzThereAndBack(f *testing.F) {
 		if _, back, err := g.without(with, text); err != nil || !bytes.Equal(back, text) {
 			t.Fatalf("%q became %q and then %q: %v", text, with, back, err)
 		}
-		// Without the backup nothing of ours is left, and the rest can still be read.
+		// Without the backup none of our entries is left, and the rest can still be read.
 		rest, _, err := g.strip(with, nil)
 		if _, again := g.entries(rest); err != nil || again != nil || len(g.mine(rest)) > 0 {
 			t.Fatalf("%q became %q and then %q: %v, %v", text, with, rest, err, again)
@@ -667,7 +667,7 @@ func FuzzThereAndBack(f *testing.F) {
 	})
 }
 
-// A file for whose comments the client would ignore all that is in it is not edited.
+// A file is not edited if the client would ignore all of it because of its comments.
 func TestStrict(t *testing.T) {
 	for _, text := range []string{"// mine\n{}", `{"theme": "dark",}`, `{"a": 1 /* one */}`} {
 		p := newPlace(t)

@@ -15,12 +15,12 @@ import (
 // jsonFile is the editor of JSON files, with comments or without.
 type jsonFile struct {
 	o *Options
-	// scaffold are members of the document that the client wants besides ours.
+	// scaffold are further members of the document that the client requires.
 	scaffold []piece
 	server   *jsonServer
 	hooks    *jsonHooks
 	allows   *allowance // nil: the file has no such list
-	// strict says that the client refuses a whole file for a comment or a comma behind the last member.
+	// strict says that the client refuses a whole file because of a comment or a comma after the last member.
 	strict bool
 }
 
@@ -28,9 +28,9 @@ type jsonFile struct {
 type jsonServer struct {
 	in    string // the member that holds the servers
 	value string
-	list  bool // the command is a list with the arguments in it
-	// allows is the member that has the client use the tools without asking. Where the person has it otherwise, that
-	// stays.
+	list  bool // the command is a list that includes the arguments
+	// allows is the member that lets the client use the tools without asking. It does not replace another value of
+	// the person's.
 	allows piece
 }
 
@@ -40,8 +40,8 @@ type jsonHooks struct {
 	in     string // the member; "": "hooks"
 	groups bool
 	events []jsonHook
-	// owns says of a command line which program it starts, and whether it is ours. Nil: those that run the hooks of
-	// client are.
+	// owns returns the program that a command line starts, and whether the line is ours. Nil: lines that run client's
+	// hooks are ours.
 	owns func(line string) (binary string, ours bool)
 }
 
@@ -86,8 +86,7 @@ func (f *jsonFile) update(text []byte) ([]byte, error) {
 	return text, err
 }
 
-// verify holds an edit to what it promises, because the file is somebody's: without our entries both texts mean the
-// same.
+// verify checks an edit, because the file is someone's: without our entries both texts must mean the same.
 func (f *jsonFile) verify(before, after []byte) error {
 	was, err := f.rest(before)
 	if err != nil {
@@ -116,7 +115,7 @@ func (f *jsonFile) rest(text []byte) (*jsonc.Node, error) {
 	return jsonc.Parse(text)
 }
 
-// alike reports whether two values mean the same, where what is empty means as much as what is not there.
+// alike reports whether two values mean the same, where an empty value equals a missing one.
 func alike(a, b *jsonc.Node) bool {
 	if hollow(a) || hollow(b) {
 		return hollow(a) && hollow(b)
@@ -236,7 +235,7 @@ func (h *jsonHook) is(x hookAt) bool {
 	return x.event == h.event && isWait(x.command.Text()) == isWait(h.command)
 }
 
-// dropOthers removes hooks of ours beyond the first of each that we want.
+// dropOthers removes our unwanted hooks, and duplicates of the wanted ones.
 func (h *jsonHooks) dropOthers(text []byte) ([]byte, error) {
 	for {
 		all, err := h.find(text)
@@ -272,7 +271,7 @@ type hookAt struct {
 	handler *jsonc.Item
 }
 
-// find returns our hooks in the order in which they stand.
+// find returns our hooks in document order.
 func (h *jsonHooks) find(text []byte) ([]hookAt, error) {
 	root, err := jsonc.Parse(text)
 	if err != nil {
@@ -319,7 +318,7 @@ func (h *jsonHooks) ours(handler *jsonc.Node) (binary string, command *jsonc.Nod
 	return "", nil
 }
 
-// remove takes the hook out of its document: with its group, if that holds nothing else.
+// remove takes the hook out of its document, and its group too if that holds nothing else.
 func (x *hookAt) remove() ([]byte, piece) {
 	p := piece{path: []string{x.in, x.event}, raw: string(x.element.Value.Raw())}
 	if x.inner != nil && len(x.inner.Items) > 1 {
@@ -374,7 +373,7 @@ func (f *jsonFile) take(text, base []byte) ([]byte, []piece, error) {
 	return text, taken, err
 }
 
-// stripScaffold removes what only we needed: the scaffold of a document that has nothing else.
+// stripScaffold removes the scaffold from a document that has nothing else.
 func (f *jsonFile) stripScaffold(text, base []byte) ([]byte, error) {
 	root, err := jsonc.Parse(text)
 	if err != nil || root == nil || len(root.Items) != len(f.scaffold) {
@@ -382,7 +381,7 @@ func (f *jsonFile) stripScaffold(text, base []byte) ([]byte, error) {
 	}
 	was, err := jsonc.Parse(base)
 	if err != nil {
-		return text, nil // what is in the backup is not ours to judge
+		return text, nil // a malformed backup is not our concern
 	}
 	for _, m := range f.scaffold {
 		if n := root.Member(m.name); n == nil || string(n.Raw()) != m.raw || was.Member(m.name) != nil {
@@ -397,7 +396,7 @@ func (f *jsonFile) stripScaffold(text, base []byte) ([]byte, error) {
 	return text, nil
 }
 
-// prune removes the container at path, and those around it, if they are empty and were not there before.
+// prune removes the container at path, and those around it, if they are empty and were not in base.
 func prune(text, base []byte, path ...string) ([]byte, error) {
 	was, err := jsonc.Parse(base)
 	if err != nil {
@@ -426,7 +425,7 @@ func deleteMember(text []byte, path ...string) ([]byte, error) {
 	}
 	last := len(path) - 1
 	in := root.At(path[:last]...)
-	for _, it := range slices.Backward(in.Items) { // as Member: the last one counts
+	for _, it := range slices.Backward(in.Items) { // like Member: the last one counts
 		if it.Name == path[last] {
 			return in.Delete(it), nil
 		}
@@ -488,7 +487,7 @@ func (f *jsonFile) blank(text []byte) bool {
 		len(bytes.TrimSpace(root.Raw()[1:len(root.Raw())-1])) == 0)
 }
 
-// explain makes an error of the editor one that says what to do.
+// explain turns an error of the editor into one that says what to do.
 func explain(err error) error {
 	if syntax, ok := errors.AsType[*jsonc.SyntaxError](err); ok {
 		return mail.Errorf(mail.Invalid, "this is not JSON: %w. It was left as it is; mend it and try again", syntax)

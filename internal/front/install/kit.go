@@ -11,17 +11,17 @@ import (
 	"sync"
 )
 
-// kits are the texts that Kits put into projects. What stands between @ signs is filled in.
+// kits are the files that Kits put into projects. Words between @ signs are filled in.
 //
 //go:embed kit
 var kits embed.FS
 
-// Kits returns what is put into a project whose agents were used to a foreign system, so that its scripts, hooks and
-// instructions go on working. Each has the name of its dialect, and the scope of a project only.
+// Kits returns the files for a project whose agents were used to a foreign system, so that its scripts, hooks and
+// instructions still work. Each kit has the name of its dialect, and the project scope only.
 func Kits() []Client { return []Client{haakKit()} }
 
-// haakKit is what the agents of a HAAK project use (seeds/001_20309a8ed524c088.txt): two scripts, the hook that polls
-// at session start, and the instruction that tells of the two other points at which to poll.
+// haakKit is for the agents of a HAAK project (seeds/001_20309a8ed524c088.txt): two scripts, the hook that polls at
+// session start, and the instruction that names the two other points at which to poll.
 func haakKit() Client {
 	return Client{
 		Name: "haak", Title: "HAAK", Scopes: []Scope{Project},
@@ -43,7 +43,7 @@ func haakKit() Client {
 	}
 }
 
-// The command lines of the hooks. Their last words tell them from a person's own hook of the same script.
+// The command lines of the hooks. Their last words distinguish them from a person's own hook of the same script.
 const (
 	kitStart = `sh "$CLAUDE_PROJECT_DIR/.claude/scripts/check-mailbox.sh" --hook`
 	kitEnd   = `sh "$CLAUDE_PROJECT_DIR/.claude/scripts/check-mailbox.sh" --end`
@@ -64,7 +64,7 @@ func kitHooks() *jsonHooks {
 func kitText(name string) string {
 	text, err := kits.ReadFile("kit/" + name)
 	if err != nil {
-		panic("install: " + err.Error()) // they are compiled in
+		panic("install: " + err.Error()) // cannot happen: they are compiled in
 	}
 	return string(text)
 }
@@ -74,8 +74,8 @@ func kitScript(o *Options, name, verb, program string) *sealedFile {
 	return &sealedFile{sealedText{seal(text)}, o.Replace}
 }
 
-// sealMark is in what we wrote, with a checksum of it all. So it is known whether a person has changed it since: then
-// it is theirs.
+// sealMark is part of our text, with a checksum of all of it. The checksum shows whether a person has changed the
+// text since: then it is theirs.
 var sealMark = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`pennypost [a-z]+ install wrote this \(seal ([0-9a-f]{8})\)`)
 })
@@ -86,20 +86,21 @@ func seal(text string) string {
 	return text[:at[2]] + checksum([]byte(text), at) + text[at[3]:]
 }
 
-// checksum returns that of a text in which the mark's is nought. Git may have changed the ends of its lines.
+// checksum returns the checksum of a text whose mark has a checksum of zeros. It ignores line ends, which Git may
+// have changed.
 func checksum(text []byte, at []int) string {
 	text = bytes.Join([][]byte{text[:at[2]], []byte("00000000"), text[at[3]:]}, nil)
 	sum := crc32.ChecksumIEEE(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
 	return fmt.Sprintf("%08x", sum)
 }
 
-// sealed reports whether a text has our mark, and whether it is as we wrote it.
+// sealed reports whether a text has our mark, and whether it is unchanged.
 func sealed(text []byte) (ours, intact bool) {
 	at := sealMark().FindSubmatchIndex(text)
 	return at != nil, at != nil && checksum(text, at) == string(text[at[2]:at[3]])
 }
 
-// sealedText is what the editors of such texts have in common.
+// sealedText is the common part of the editors of such texts.
 type sealedText struct{ text string }
 
 func (sealedText) entries(text []byte) ([]Entry, error) {
@@ -111,10 +112,10 @@ func (sealedText) entries(text []byte) ([]Entry, error) {
 
 func (sealedText) blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
-// sealedFile is the editor of a file that is ours altogether until somebody changes it.
+// sealedFile is the editor of a file that is wholly ours until someone changes it.
 type sealedFile struct {
 	sealedText
-	replace bool // also a file of somebody else's
+	replace bool // replace another's file too
 }
 
 func (f *sealedFile) put(text []byte) ([]byte, error) {
@@ -124,7 +125,7 @@ func (f *sealedFile) put(text []byte) ([]byte, error) {
 	return []byte(f.text), nil
 }
 
-// spares reports whether a file is somebody else's, and stays as it is.
+// spares reports whether a file belongs to someone else, and so stays.
 func (f *sealedFile) spares(text []byte) bool {
 	ours, _ := sealed(text)
 	return !ours && !f.blank(text) && !f.replace
@@ -146,8 +147,8 @@ func (f *sealedFile) edited(text []byte) bool {
 	return ours && !intact
 }
 
-// paragraph is the editor of a Markdown file in which one paragraph is ours, until somebody changes it. It begins and
-// ends with a comment.
+// paragraph is the editor of a Markdown file in which one paragraph is ours, until someone changes it. The paragraph
+// begins and ends with a comment.
 type paragraph struct{ sealedText }
 
 // paragraphEnd is the last line of a paragraph.
@@ -155,7 +156,7 @@ var paragraphEnd = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`<!-- end of what pennypost [a-z]+ install wrote -->\r?\n?`)
 })
 
-// find returns where our paragraph stands as we wrote it: text[from:to].
+// find returns the position of our paragraph, text[from:to], and whether it is unchanged.
 func (p *paragraph) find(text []byte) (from, to int, intact bool) {
 	mark := sealMark().FindIndex(text)
 	if mark == nil {
@@ -180,7 +181,7 @@ func (p *paragraph) put(text []byte) ([]byte, error) {
 	return p.add(text, p.text), nil
 }
 
-// add puts the paragraph behind what is there, after an empty line.
+// add appends the paragraph to the text, after an empty line.
 func (p *paragraph) add(text []byte, own string) []byte {
 	glue := ""
 	switch {

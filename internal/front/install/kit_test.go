@@ -15,13 +15,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// kitFiles are those of HAAK's kit, below the project.
+// kitFiles are the files of HAAK's kit, in the project.
 func kitFiles() []string {
 	return []string{"scripts/agent_mailbox.py", "scripts/agent_roster.py", ".claude/scripts/check-mailbox.sh",
 		".claude/settings.json", "CLAUDE.md"}
 }
 
-// A kit is put into a project and taken out again, and what was there before is there after, byte for byte.
+// A kit is put into a project and taken out again, and the project is as before, byte for byte.
 func TestKit(t *testing.T) {
 	for name, before := range map[string]map[string]string{
 		"nothing there": {},
@@ -71,7 +71,7 @@ func TestKit(t *testing.T) {
 	}
 }
 
-// What somebody edited is theirs: neither a new installation nor uninstall touches it. The rest goes.
+// A file that someone edited is theirs: neither a new installation nor uninstall touches it. The rest is removed.
 func TestKitEdited(t *testing.T) {
 	for name, word := range map[string]string{"scripts/agent_mailbox.py": "HAAK", "scripts/agent_roster.py": "HAAK",
 		".claude/scripts/check-mailbox.sh": "SESSION", "CLAUDE.md": "three"} {
@@ -81,7 +81,7 @@ func TestKitEdited(t *testing.T) {
 			p.install(kit, o)
 			edited := strings.Replace(p.files()["project/"+name], word, "x", 1)
 			p.write("project/"+name, []byte(edited))
-			o.Binary = "/opt/pennypost" // the others follow it
+			o.Binary = "/opt/pennypost" // the other files follow it
 			for _, plan := range []*Plan{p.install(kit, o), p.uninstall(kit, o)} {
 				for _, c := range plan.Changes {
 					if mine := c.Path == filepath.Join(o.Root, filepath.FromSlash(name)); mine != (c.Action == Leave) {
@@ -101,7 +101,7 @@ func TestKitEdited(t *testing.T) {
 	}
 }
 
-// What stands around the paragraph may change meanwhile, and stays as it is then.
+// The text around the paragraph may change meanwhile, and keeps its changes.
 func TestKitAround(t *testing.T) {
 	p, kit := newPlace(t), haakKit()
 	p.write("project/CLAUDE.md", []byte("# Project\n"))
@@ -116,7 +116,7 @@ func TestKitAround(t *testing.T) {
 	}
 }
 
-// A script of another's stays as it is, and nothing new is put beside it. What is ours already is renewed.
+// Another's script stays as it is, and nothing new is written next to it. Files that are already ours are updated.
 func TestKitOfAnother(t *testing.T) {
 	for _, name := range kitFiles()[:3] {
 		p := newPlace(t)
@@ -154,7 +154,7 @@ func replacing(o *Options) *Options {
 	return o
 }
 
-// What is told to be replaced is, and comes back byte for byte, with its mode.
+// With Replace another's file is replaced, and is restored byte for byte, with its mode.
 func TestKitReplaces(t *testing.T) {
 	p := newPlace(t)
 	o := replacing(p.options(Project))
@@ -194,7 +194,8 @@ func TestKitReplaces(t *testing.T) {
 	}
 }
 
-// Git may check the files out with other line ends; they are ours all the same. A person runs the scripts as programs.
+// Git may check the files out with other line ends; they still count as ours. A person can run the scripts as
+// programs.
 func TestKitCheckedOut(t *testing.T) {
 	p, kit := newPlace(t), haakKit()
 	o := p.options(Project)
@@ -217,7 +218,7 @@ func TestKitCheckedOut(t *testing.T) {
 	}
 }
 
-// When the program has moved the files follow it. Of what was only ours no copy is kept.
+// When the program has moved, the files follow it. No copy is kept of a file that was only ours.
 func TestKitFollows(t *testing.T) {
 	p, kit := newPlace(t), haakKit()
 	o := p.options(Project)

@@ -8,28 +8,27 @@ import (
 	"slices"
 )
 
-// Report is what is installed in one scope of a client.
+// Report is the state of our installation in one scope of a client.
 type Report struct {
 	Client   Client
 	Scope    Scope
 	Files    []FileReport
 	Present  bool   // the client seems to be on this machine
 	Command  bool   // its program is on the PATH
-	Disabled string // what makes what is installed do nothing, and stands
-	Where    string // in this file
-	Plugin   string // the plugin of ours that the client has
-	// Untrusted are the events whose hooks are there, and which the client does not run before its user has trusted
-	// them.
+	Disabled string // the setting that disables our entries
+	Where    string // the file with that setting
+	Plugin   string // our plugin in the client
+	// Untrusted are the events of our hooks that the client does not run before its user trusts them.
 	Untrusted []string
 	Warnings  []string
 }
 
-// FileReport is what is installed in a file.
+// FileReport is the state of our entries in a file.
 type FileReport struct {
 	Path    string
 	What    string
 	Entries []Entry
-	Err     error // why that is not known
+	Err     error // why the entries are unknown
 	// Behind says that an installation would change the file.
 	Behind bool
 }
@@ -78,7 +77,7 @@ func look(c Client, o *Options) Report {
 	return r
 }
 
-// look reports on the file. asks is the same one of an installation in which the client is to ask.
+// look reports on the file. asks is the same file in an installation with Ask.
 func (f *file) look(asks *file) FileReport {
 	fr := FileReport{Path: f.path, What: f.what}
 	text, err := read(f.path)
@@ -92,7 +91,7 @@ func (f *file) look(asks *file) FileReport {
 	after, err := f.put(text)
 	switch {
 	case err == nil:
-		asked, _ := asks.put(text) // which is an installation too: warns says what it means
+		asked, _ := asks.put(text) // this is an installation too; warns explains it
 		fr.Behind = !f.blank(after) && !bytes.Equal(after, text) && !bytes.Equal(asked, text)
 	case len(fr.Entries) > 0:
 		fr.Err = located(f.path, err)

@@ -60,8 +60,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// Gemini CLI runs neither hooks nor servers in a folder that is not trusted, and asks before each tool of a server
-// that is not: doctor says so.
+// Gemini CLI runs neither hooks nor servers in an untrusted folder, and asks before each tool of an untrusted server:
+// doctor says so.
 func TestGeminiWarns(t *testing.T) {
 	const allows = `{"mcpServers": {"pennypost": {"trust": true}}}`
 	for name, c := range map[string]struct {
@@ -106,7 +106,7 @@ func TestGeminiWarns(t *testing.T) {
 	}
 }
 
-// Whoever signs in by the licence of an organisation names its project.
+// Someone with an organisation's licence names its project.
 func TestGeminiLicence(t *testing.T) {
 	p := newPlace(t)
 	p.write("home/.gemini/settings.json", []byte(`{"security": {"auth": {"selectedType": "oauth-personal"}}}`))

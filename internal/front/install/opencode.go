@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// opencode is opencode 1.18 (opencode.ai/docs/config, /docs/plugins; seen with 1.18.33). Its plugin offers the tools
-// too, each session its own; an MCP server of ours beside it would be one agent for all sessions, so it is taken out.
+// opencode is opencode 1.18 (opencode.ai/docs/config, /docs/plugins; seen with 1.18.33). Its plugin also offers the
+// tools, to each session its own; an MCP server of ours would be one agent for all sessions, so it is removed.
 func opencode() Client {
 	return Client{
 		Name: "opencode", Title: "opencode", Program: "opencode", Scopes: []Scope{User, Project},
@@ -18,7 +18,7 @@ func opencode() Client {
 				config, dir = o.Root, filepath.Join(o.Root, ".opencode")
 			}
 			path := filepath.Join(config, "opencode.json")
-			// either name is read; a second file beside the person's would hide what is where
+			// opencode reads either name; a second file would be confusing
 			if _, err := os.Stat(path); err != nil {
 				if _, err := os.Stat(path + "c"); err == nil {
 					path += "c"
@@ -48,5 +48,5 @@ func (f *formerServer) put(text []byte) ([]byte, error) {
 
 func (f *formerServer) replay(base []byte, _ []piece) ([]byte, error) { return base, nil }
 
-// blank says that every file is of use: one that held nothing but the server is written too.
+// blank reports that every existing file has content: a file that held only the server is still written.
 func (f *formerServer) blank(text []byte) bool { return len(text) == 0 }

@@ -2,8 +2,8 @@ package install
 
 import "pennypost/internal/mail"
 
-// PluginHooks returns the hooks of a client as a plugin of ours has them, in the form of the client's own file of
-// hooks: they start the program by its name, which has to be on the PATH. Known are claude, codex, gemini and copilot.
+// PluginHooks returns the hooks of a client for our plugin, in the form of the client's own file of hooks: they start
+// the program by its name, which must be on the PATH. It knows claude, codex, gemini and copilot.
 func PluginHooks(client string) ([]byte, error) {
 	o := pluginOptions()
 	c, err := Find(client)
@@ -18,7 +18,7 @@ func PluginHooks(client string) ([]byte, error) {
 	return nil, mail.Errorf(mail.Invalid, "the hooks of %s are in no file of JSON", c.Title)
 }
 
-// PluginModule returns opencode's plugin as a module of JavaScript that starts the program by its name.
+// PluginModule returns opencode's plugin as a JavaScript module that starts the program by its name.
 func PluginModule() []byte {
 	const client = "opencode"
 	return []byte("// Pennypost's plugin for opencode. The program pennypost has to be on the PATH.\n" +

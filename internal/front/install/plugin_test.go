@@ -11,7 +11,7 @@ import (
 )
 
 // The plugin has the shape that code.claude.com/docs (plugins-reference, plugin-marketplaces, as of 2.1.240)
-// describes. That it says the same as what install writes is so because it is made of that (scripts/manifests).
+// describes. Its content equals install's, because scripts/manifests generates it from that.
 func TestPlugin(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	parse := func(name string, known ...string) *jsonc.Node {
@@ -63,8 +63,7 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// A command is Markdown behind a head of keys that Claude Code knows, and names tools of ours by the names that a
-// plugin's server has.
+// A command is Markdown after a head of keys that Claude Code knows, and names our tools as a plugin's server does.
 func TestPluginCommands(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "plugin", "commands")
 	for _, name := range []string{"history", "inbox", "bye", "checkpoint"} {

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 )
 
-// qwen is Qwen Code (the real one, 0.15.10). It counts milliseconds.
+// qwen is Qwen Code (the real one, 0.15.10). Its timeouts are in milliseconds.
 func qwen() Client {
 	settings := func(o *Options) string {
 		return filepath.Join(o.scoped(o.dir("QWEN_HOME", ".qwen"), ".qwen"), "settings.json")

@@ -9,20 +9,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Unit is the description of the post office for what starts services on this system.
+// Unit describes the post office to the system's service manager.
 type Unit struct {
 	Path, Text string
-	Manager    string    // the program that is told of it
-	Start      []Command // once the file is there
-	Stop       []Command // before it goes
-	Forget     []Command // when it is gone
-	Look       []Command // to see how it fares
+	Manager    string    // the service manager's program
+	Start      []Command // run once the file exists
+	Stop       []Command // run before the file is removed
+	Forget     []Command // run after the file was removed
+	Look       []Command // show the service's state
 }
 
 // Command is a program with its arguments.
 type Command []string
 
-// String returns what to type in a shell.
+// String returns the command line for a shell.
 func (c Command) String() string {
 	words := make([]string, len(c))
 	for i, w := range c {
@@ -31,11 +31,11 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
-// label is what launchd calls the post office.
+// label is launchd's name for the post office.
 const label = "org.pennypost.serve"
 
-// Service returns the unit that runs the post office with its data at data. A data directory other than the default
-// one is written into it, because services do not get the person's environment.
+// Service returns the unit that runs the post office with its data at data. If named, the unit contains the data
+// directory, because services do not get the person's environment.
 func Service(o *Options, data string, named bool) (Unit, error) {
 	if !named {
 		data = ""
@@ -50,11 +50,11 @@ func Service(o *Options, data string, named bool) (Unit, error) {
 		"services are known for Linux with systemd and for macOS only; commands start a post office by themselves")
 }
 
-// hardening is what the post office cannot do as a service of systemd, nor the programs that its doors run. Of what
-// systemd offers, it is all that needs no namespace: under PrivateUsers=, which a user's services need for those, the
-// variables of other processes cannot be read, by which agents are known. No UMask=, because bridged files are made
-// for all who share them; no RestrictNamespaces= or MemoryDenyWriteExecute=, because a door may run an agent, with its
-// sandbox and in Node.
+// hardening lists the restrictions on the post office as a systemd service, and on the programs that its doors run.
+// It has all of systemd's options that need no namespace: under PrivateUsers=, which a user's services need for
+// those, it cannot read other processes' variables, by which it knows agents. It has no UMask=, because bridged files
+// are made for all who share them, and no RestrictNamespaces= or MemoryDenyWriteExecute=, because a door may run an
+// agent, with its sandbox and in Node.
 const hardening = `NoNewPrivileges=yes
 SystemCallArchitectures=native
 SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap
@@ -73,9 +73,8 @@ func systemd(o *Options, data string) Unit {
 	if data != "" {
 		b.WriteString("Environment=" + systemdWord("PENNYPOST_HOME="+data) + "\n")
 	}
-	// A post office that a command started may still run. This one ends then and is tried again, slowly enough for
-	// systemd not to give up.
-	// KillMode: the server of a cluster goes on when the post office that has started it ends.
+	// A post office that a command started may still run. Then this one ends and is retried, slowly enough for systemd
+	// not to give up. KillMode=process: the server of a cluster outlives the post office that started it.
 	b.WriteString("Restart=on-failure\nRestartSec=5\nKillMode=process\n" + hardening)
 	b.WriteString("\n[Install]\nWantedBy=default.target\n")
 	return Unit{
@@ -138,7 +137,7 @@ func xmlText(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// Read returns what is in the unit's file, "" if there is none.
+// Read returns the content of the unit's file, "" if there is none.
 func (u *Unit) Read() (string, error) {
 	text, err := read(u.Path)
 	return string(text), err

@@ -83,8 +83,8 @@ WantedBy=default.target
 	}
 }
 
-// TestServiceIsHardened holds that the unit stays below the exposure that was measured, and that it takes nothing away
-// that the post office needs. What each of these does was tried with a user's own systemd (docs/install.md).
+// TestServiceIsHardened: the unit stays below the measured exposure, and denies nothing that the post office needs.
+// Each restriction was tried with a user's own systemd (docs/install.md).
 func TestServiceIsHardened(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "packaging", "pennypost.service"))
 	if err != nil {
@@ -113,7 +113,7 @@ func TestServiceIsHardened(t *testing.T) {
 	}
 }
 
-// TestPackagedUnit holds that a package's service is the one that "service install" would write.
+// TestPackagedUnit: a package's service is the one that "service install" would write.
 func TestPackagedUnit(t *testing.T) {
 	o := newPlace(t).options(User)
 	o.Binary = "/usr/bin/pennypostd"

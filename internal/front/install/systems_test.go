@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// Where clients have their files on other systems, and in which words their hooks are written there. Paths are joined
-// as this system does; nothing else of it is used.
+// The paths of clients' files on other systems, and the form of their hooks there. Paths are joined as on this
+// system; nothing else depends on it.
 func TestOtherSystems(t *testing.T) {
 	for _, tt := range []struct {
 		goos, client, appData string
-		paths                 []string // below the home
-		has, lacks            string   // in what is written
+		paths                 []string // relative to the home
+		has, lacks            string   // parts of the written text
 	}{
 		{"linux", "vscode", "", []string{".config/Code/User/mcp.json"}, "", ""},
 		{"darwin", "vscode", "", []string{"Library/Application Support/Code/User/mcp.json"}, "", ""},
@@ -49,7 +49,7 @@ func TestOtherSystems(t *testing.T) {
 			if want := filepath.Join(o.Home, filepath.FromSlash(tt.paths[i])); f.path != want {
 				t.Errorf("%s on %s: %s, want %s", tt.client, tt.goos, f.path, want)
 			}
-			if tt.client != "goose" { // whose file is not written
+			if tt.client != "goose" { // its file is not written
 				written += put(t, f, "")
 			}
 		}

@@ -15,16 +15,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tomlFile is the editor of Codex's config.toml: our MCP server and, where the file has hooks already, our hooks. What
-// is added stands at the end; what is there is found with a parser and changed as text.
+// tomlFile is the editor of Codex's config.toml: our MCP server and, where the file already has hooks, our hooks. It
+// adds entries at the end; it finds existing ones with a parser and changes them as text.
 type tomlFile struct {
 	o     *Options
-	hooks *jsonHooks // what hooks there are
-	here  bool       // hooks belong into this file, and not into hooks.json
-	// trust returns our hooks, with the text of this file for those that stand in it; nil: the file says nothing of
-	// whom Codex trusts.
+	hooks *jsonHooks // the hooks to install
+	here  bool       // hooks belong in this file, not in hooks.json
+	// trust returns our hooks, given the text of this file for those in it; nil: the file holds no trust of Codex's.
 	trust func([]byte) []trustedHook
-	only  bool // nothing but that belongs into this file
+	only  bool // only trust belongs in this file
 }
 
 const servers = "mcp_servers"
@@ -47,7 +46,7 @@ func (f *tomlFile) put(text []byte) ([]byte, error) {
 	return text, f.verify(before, text)
 }
 
-// verify holds an edit to what it promises: without our entries both texts mean the same.
+// verify checks an edit: without our entries both texts must mean the same.
 func (f *tomlFile) verify(before, after []byte) error {
 	was, _, err := f.strip(before, before)
 	if err != nil {
@@ -66,7 +65,7 @@ func (f *tomlFile) verify(before, after []byte) error {
 	return nil
 }
 
-// tomlOf returns what is in a file; nothing if there is none.
+// tomlOf returns the content of a file, empty if there is none.
 func tomlOf(path string) (map[string]any, error) {
 	text, _ := os.ReadFile(path)
 	return decodeTOML(text)
@@ -115,20 +114,20 @@ func (f *tomlFile) putServer(text []byte) ([]byte, error) {
 	return putVariables(text, entry)
 }
 
-// ServerVariables are what Codex shall pass on of its environment to the server: of others it gives but a few that
-// everybody has (0.169.0). Without them the server would speak to another post office than the hooks, as another.
+// ServerVariables are the environment variables that Codex should pass to the server: by default it passes only a few
+// common ones (0.169.0). Without them the server would use another post office than the hooks, as another agent.
 func ServerVariables() []string {
 	return []string{"PENNYPOST_AGENT", "PENNYPOST_ROOM", "PENNYPOST_HOME"}
 }
 
-// putVariables adds to a server that is there what it lacks of these.
+// putVariables adds the missing ones of these to an existing server.
 func putVariables(text []byte, entry map[string]any) ([]byte, error) {
 	old, there := entry["env_vars"].([]any)
 	var words []string
 	for _, v := range old {
 		word, ok := v.(string)
 		if !ok {
-			return text, nil // written in another way, by somebody who knows
+			return text, nil // written in another form, deliberately
 		}
 		words = append(words, word)
 	}
@@ -151,7 +150,7 @@ func putVariables(text []byte, entry map[string]any) ([]byte, error) {
 	for _, e := range all {
 		if e.kind == unstable.KeyValue && slices.Equal(e.key, []string{servers, serverName, "command"}) {
 			line := text[e.lines.start:e.lines.end]
-			key, _, _ := bytes.Cut(line, []byte("command")) // with what stands before it, if keys are dotted
+			key, _, _ := bytes.Cut(line, []byte("command")) // with any text before it, if keys are dotted
 			end := "\n"
 			if bytes.HasSuffix(line, []byte("\r\n")) {
 				end = "\r\n"
@@ -185,7 +184,7 @@ func tomlCommand(entry map[string]any) []string {
 	return words
 }
 
-// add puts a block behind the end of text, with an empty line between, and sees to it that the file can be read then.
+// add appends a block to text, after an empty line, and checks that the file can still be read.
 func (f *tomlFile) add(text []byte, block string) ([]byte, error) {
 	eol := "\n"
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
@@ -233,16 +232,16 @@ func hookTable(h jsonHook) string {
 		h.event, tomlString(h.command), codexTimeout(h.event))
 }
 
-// tomlGroup is an element of an array of hooks, with the expressions that make it.
+// tomlGroup is an element of an array of hooks, with its expressions.
 type tomlGroup struct {
 	event    string
 	commands []string
 	binary   string
-	ours     int // commands
+	ours     int // number of commands
 	exprs    []tomlExpr
 }
 
-// groups returns the groups of hooks that stand in the file as tables.
+// groups returns the groups of hooks that the file has as tables.
 func (f *tomlFile) groups(text []byte) ([]tomlGroup, error) {
 	all, err := expressions(text)
 	if err != nil {
@@ -305,7 +304,7 @@ func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
 			}
 		}
 	}
-	// Before the hooks: a trust names its hook by the place where that stands.
+	// Before the hooks: a trust names its hook by the hook's position.
 	text, trust, err := f.stripTrust(text, base)
 	if err != nil || f.only {
 		return text, trust, err

@@ -11,18 +11,18 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tomlExpr is a header of a table or a key with its value, as lines of the text.
+// tomlExpr is a table header, or a key with its value, as lines of the text.
 type tomlExpr struct {
 	kind  unstable.Kind
 	key   []string // with the table's
 	text  string   // the value, if it is a string
 	value span
-	lines span // from the beginning of its first line to behind the end of its last
+	lines span // from the beginning of its first line to the end of its last
 }
 
 type span struct{ start, end int }
 
-// expressions splits a document that was decoded before.
+// expressions splits a document that decoding has accepted.
 func expressions(text []byte) ([]tomlExpr, error) {
 	skip := 0
 	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
@@ -68,7 +68,7 @@ func expressions(text []byte) ([]tomlExpr, error) {
 	return all, nil
 }
 
-// lastCode returns where the last line ends that is neither empty nor a comment.
+// lastCode returns the end of the last line that is neither empty nor a comment.
 func lastCode(text []byte) int {
 	for end := len(text); end > 0; {
 		start := bytes.LastIndexByte(text[:end-1], '\n') + 1
@@ -113,8 +113,8 @@ func setKey(text []byte, value string, path ...string) ([]byte, error) {
 	return nil, inlineTable()
 }
 
-// arrayIn returns where the array stands that is the value in these lines. The parser does not tell; comments, and
-// strings in it, may hold brackets too.
+// arrayIn returns the position of the array that is the value in these lines. The parser does not give it, and
+// comments and strings in the array may hold brackets too.
 func arrayIn(text []byte, lines span) span {
 	start := lines.start + bytes.IndexByte(text[lines.start:lines.end], '[')
 	for end := start; end < lines.end; end++ {
@@ -123,10 +123,10 @@ func arrayIn(text []byte, lines span) span {
 			return span{start, end + 1}
 		}
 	}
-	return lines // which decodeTOML refuses afterwards
+	return lines // decodeTOML refuses it afterwards
 }
 
-// runsBelow returns the lines of what stands below a key, those together that follow each other.
+// runsBelow returns the lines of the expressions below a key, one span for each run of consecutive ones.
 func runsBelow(all []tomlExpr, prefix ...string) []span {
 	var runs []span
 	open := false
@@ -143,7 +143,7 @@ func runsBelow(all []tomlExpr, prefix ...string) []span {
 	return runs
 }
 
-// cut removes lines, and the empty line that set them off.
+// cut removes lines, and the empty line that separates them.
 func cut(text []byte, lines span) ([]byte, piece) {
 	p := piece{raw: string(text[lines.start:lines.end])}
 	head, tail := text[:lines.start], text[lines.end:]
@@ -157,10 +157,10 @@ func cut(text []byte, lines span) ([]byte, piece) {
 	return slices.Concat(head, tail), p
 }
 
-// cutBelow removes all that stands below a key.
+// cutBelow removes everything below a key.
 func cutBelow(text []byte, path ...string) (rest []byte, taken []piece, err error) {
 	all, err := expressions(text)
-	for _, run := range slices.Backward(runsBelow(all, path...)) { // so that the places of the others stay
+	for _, run := range slices.Backward(runsBelow(all, path...)) { // the other positions stay valid
 		var p piece
 		text, p = cut(text, run)
 		taken = slices.Insert(taken, 0, p)
@@ -179,7 +179,7 @@ func emptyLine(text []byte) int {
 	return 0
 }
 
-// dig follows a path of keys.
+// dig returns the value at a path of keys.
 func dig(m map[string]any, path ...string) any {
 	var v any = m
 	for _, key := range path {
@@ -189,7 +189,7 @@ func dig(m map[string]any, path ...string) any {
 	return v
 }
 
-// tomlString returns s as a basic string. What JSON escapes TOML escapes in the same way, but for DEL.
+// tomlString returns s as a basic string. TOML has the same escapes as JSON, but for DEL.
 func tomlString(s string) string { return strings.ReplaceAll(raw(s), "\x7f", `\u007f`) }
 
 func tomlStrings(list []string) string {

@@ -2,8 +2,8 @@ package install
 
 import "path/filepath"
 
-// vscode is VS Code (code.visualstudio.com/docs: mcp-configuration, hooks, preview, 2026). It runs the hooks of Claude
-// Code's settings files, so hooks of its own would tell everything twice.
+// vscode is VS Code (code.visualstudio.com/docs: mcp-configuration, hooks, preview, 2026). It runs the hooks of
+// Claude Code's settings files, so hooks of its own would report every event twice.
 func vscode() Client {
 	return Client{
 		Name: "vscode", Title: "VS Code", Program: "code", Scopes: []Scope{User, Project},
@@ -22,10 +22,10 @@ func vscode() Client {
 	}
 }
 
-// vscodeAsks is what its documents say; it keeps the answers where no file of ours can be.
+// vscodeAsks follows VS Code's documents; it keeps the answers out of our files' reach.
 const vscodeAsks = "asks whether you trust the server, and before its tools are used: choose \"Always Allow\""
 
-// configDir returns the directory in which a program keeps the person's configuration on this system.
+// configDir returns the directory of a program's configuration for this person and system.
 func (o *Options) configDir(names ...string) string {
 	switch o.GOOS {
 	case "darwin":
@@ -39,7 +39,7 @@ func (o *Options) configDir(names ...string) string {
 	return filepath.Join(append([]string{o.xdgConfig()}, names...)...)
 }
 
-// xdgConfig returns $XDG_CONFIG_HOME or what stands for it.
+// xdgConfig returns $XDG_CONFIG_HOME or its default.
 func (o *Options) xdgConfig() string {
 	if dir := o.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return dir

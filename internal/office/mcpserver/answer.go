@@ -14,20 +14,20 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// said is a result of text alone. Clients hand a model the structured content of a result where there is one (Claude
-// Code 2.1.330 and Codex 0.169.0 do), and that would be mail without a fence; so no tool has any.
+// said returns a result of text alone. No tool returns structured content: clients that get both hand the
+// structured content to the model (Claude Code 2.1.330 and Codex 0.169.0 do), and that mail would have no fence.
 func said(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// A toolAnswer is what a client gets of a tool. An error is told to the model, which can mend its call.
+// A toolAnswer is a tool's answer to a client. An error goes to the model, which can correct its call.
 type toolAnswer struct {
 	text   string
 	failed bool
-	done   func(given bool) // called by settle; nil: nobody wants to know
+	done   func(given bool) // called by settle; may be nil
 }
 
-// settle is to be called once for each answer, when the client was given it or could not be.
+// settle must be called once for each answer, when the client was given it or could not be.
 func (a toolAnswer) settle(given bool) {
 	if a.done != nil {
 		a.done(given)
@@ -41,7 +41,7 @@ func (a toolAnswer) result() *mcp.CallToolResult {
 	return res
 }
 
-// answer is what a client gets for what a tool returned.
+// answer turns a tool's return values into the answer for its client.
 func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
 	most := fence.Budget
 	if t.Letters {
@@ -52,7 +52,7 @@ func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
 	if err == nil && !isProse {
 		text, err = fence.JSON(out)
 	}
-	// every tool keeps to the budget by itself; this is the last guard
+	// every tool limits its own answer; this is the last guard
 	if n := fence.Sent(text); err == nil && n > most {
 		box.Log.Error("answer over the budget", "tool", t.Name, "agent", box.Agent, "bytes", n)
 		err = mail.Errorf(mail.TooLarge,
@@ -64,7 +64,7 @@ func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
 	return toolAnswer{text: box.public(t.Name, err), failed: true}
 }
 
-// public returns what a model is told of an error: the public message, harmless, because it may carry names that other
+// public returns the error text for a model: the public message, neutralised, because it may carry names that other
 // agents chose.
 func (box Mailbox) public(what string, err error) string {
 	if mail.CodeOf(err) == mail.Internal {
@@ -74,7 +74,7 @@ func (box Mailbox) public(what string, err error) string {
 	return wording.Clip(fence.Text(err.Error()), fence.MaxError)
 }
 
-// harmlessErrors is middleware that does for errors of the protocol what answer does for those of tools.
+// harmlessErrors is middleware that neutralises the protocol's errors, as answer does those of tools.
 func (box Mailbox) harmlessErrors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestAskingIsListed: agents see that another one waits for its person, and since when; not what it asks.
+// TestAskingIsListed: agents see that another waits for its person, and since when, but not the question.
 func TestAskingIsListed(t *testing.T) {
 	room := openRoom(t)
 	bea := room.As("bea")

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// BenchmarkRead is read_messages of 20 unread, over MCP in memory and as the room's own call.
+// BenchmarkRead is read_messages of 20 unread messages, over MCP in memory and as a direct call of the room.
 func BenchmarkRead(b *testing.B) {
 	room := openRoom(b)
 	for range 20 {

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// TestBesideLate: tools that come while a server serves are announced, and can be used.
+// TestBesideLate: tools added while a server serves are announced and can be used.
 func TestBesideLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipe()

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A text that no answer holds is read on by id and offset, without a gap, and is presented when its last part was
+// A text longer than an answer is read on by id and offset, without a gap, and is presented once its last part was
 // handed over.
 func TestP12_LongTextIsReadOn(t *testing.T) {
 	room := openRoom(t)
@@ -65,8 +65,8 @@ func TestP12_LongTextIsReadOn(t *testing.T) {
 	}
 }
 
-// As many messages as an answer holds are in it, and none is lost between the pages, whichever way one goes. A long
-// one between short ones is shown in part and does not stand in the way of those behind it.
+// An answer has as many messages as it holds, and none is lost between the pages, in either direction. A long one
+// between short ones is shown in part and does not block those after it.
 func TestP12_PagesOfMail(t *testing.T) {
 	room := openRoom(t)
 	ann := connectNative(t, room, "ann")
@@ -126,7 +126,7 @@ func TestP12_PagesOfMail(t *testing.T) {
 	}
 }
 
-// The roster is listed in pages, the live first, and filtered.
+// The roster is listed in pages, live agents first, and filtered.
 func TestP12_PagesOfAgents(t *testing.T) {
 	room := openRoom(t)
 	user := room.As(mail.User)
@@ -181,7 +181,7 @@ func TestP12_PagesOfAgents(t *testing.T) {
 	}
 }
 
-// An agent with fifty long roles and tags has a line of the roster that an answer holds beside others.
+// An agent with fifty long roles and tags has a roster line that fits into an answer with others.
 func TestP12_LongLineOfTheRoster(t *testing.T) {
 	room := openRoom(t)
 	p := mail.Presence{Task: new(strings.Repeat("<", 512))}
@@ -204,7 +204,7 @@ func TestP12_LongLineOfTheRoster(t *testing.T) {
 	}
 }
 
-// Recipients and marks beyond twenty are counted.
+// Recipients and marks beyond twenty are only counted.
 func TestP12_ManyAreCounted(t *testing.T) {
 	room := openRoom(t)
 	user := room.As(mail.User)
@@ -253,7 +253,7 @@ func TestP12_ManyAreCounted(t *testing.T) {
 	}
 }
 
-// What other agents chose reaches no model unneutralised in errors either, and an error is short.
+// Text that other agents chose is neutralised in errors too, and an error is short.
 func TestErrorsAreHarmless(t *testing.T) {
 	room := openRoom(t)
 	if _, err := room.As(mail.User).Register(t.Context(),
@@ -282,7 +282,7 @@ func TestErrorsAreHarmless(t *testing.T) {
 	}
 }
 
-// What twenty messages cost a model is said in docs/mcp.md.
+// docs/mcp.md states the cost of twenty messages to a model.
 func TestCostOfTwentyMessages(t *testing.T) {
 	room := openRoom(t)
 	for i := range 20 {

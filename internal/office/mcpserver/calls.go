@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// maxBeside is how many calls of one connection are run or answered at a time. More are not served.
+// maxBeside limits the calls of one connection that run or are answered at a time. Further calls are refused.
 const maxBeside = 64
 
-// ServeCalls answers the calls of an agent's tools that come as lines, each behind a key and a space, as
-// wire.CallsProtocol has it. It returns when in has ended and no call runs any more. Calls go on to their end only if
-// in ended because its deadline passed, and if they do not wait for something to happen.
+// ServeCalls answers calls of an agent's tools that arrive as lines, each after a key and a space (see
+// wire.CallsProtocol). It returns when in has ended and no call is running. When in ends because its deadline
+// passed, calls that do not wait for an event run to completion; otherwise all are cancelled.
 func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Writer) {
 	server := &Server{modern: true, signature: signature(box.implementation()), tools: make(map[string]served)}
 	for _, t := range tools() {
@@ -36,12 +36,12 @@ func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Write
 			return
 		}
 		if key, ok := d.serve(quick, waiting, line); !ok {
-			d.answer(key, nil) // here: who does not read its answers is not read from either
+			d.answer(key, nil) // blocks here: a client that does not read its answers gets no further reads
 		}
 	}
 }
 
-// A desk is where the calls of one connection are run.
+// A desk runs the calls of one connection.
 type desk struct {
 	server  *Server
 	running sync.WaitGroup
@@ -50,8 +50,8 @@ type desk struct {
 	out     io.Writer // guarded by writing, which is held for I/O and nothing else
 
 	mu     sync.Mutex
-	calls  map[string]context.CancelFunc // that are run, by key
-	beside int                           // how many are run or answered
+	calls  map[string]context.CancelFunc // running calls, by key
+	beside int                           // number of calls running or being answered
 }
 
 // serve begins the call of a key, or cancels one. ok is false if the call is not served.
@@ -88,7 +88,7 @@ func (d *desk) serve(quick, waiting context.Context, line []byte) (key string, o
 		d.mu.Lock()
 		delete(d.calls, key)
 		d.mu.Unlock()
-		if !a.failed || ctx.Err() == nil { // what was cut short is nobody's answer
+		if !a.failed || ctx.Err() == nil { // a cancelled call's error is for no one
 			d.answer(key, d.server.response(call, a))
 		}
 		d.mu.Lock()
@@ -102,5 +102,5 @@ func (d *desk) answer(key string, response []byte) {
 	line := append(append([]byte(key+" "), response...), '\n')
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	_, _ = d.out.Write(line) // one that left needs no answer
+	_, _ = d.out.Write(line) // a client that left needs no answer
 }

@@ -13,11 +13,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Channel is the standard output of a server whose client takes notifications from it as messages to the model: a
-// channel of Claude Code (code.claude.com/docs: channels-reference, as of 2.1.240). Nothing tells whether the client
-// takes them; a session that was not started with the server as a channel drops them.
+// Channel is the standard output of a server whose client passes its notifications to the model as messages: a
+// channel of Claude Code (code.claude.com/docs: channels-reference, as of 2.1.240). The server cannot tell whether
+// the client accepts them; a session that was not started with the server as a channel drops them.
 type Channel struct {
-	ready chan struct{} // closed when the session is initialized: the client takes nothing before
+	ready chan struct{} // closed when the session is initialized: the client accepts nothing earlier
 	once  sync.Once
 
 	mu  sync.Mutex
@@ -37,7 +37,7 @@ func (c *Channel) Write(message []byte) (int, error) {
 // Ready is closed when the session is initialized.
 func (c *Channel) Ready() <-chan struct{} { return c.ready }
 
-// Notify tells the model that it was rung.
+// Notify tells the model that its agent was rung.
 func (c *Channel) Notify(r *mail.Rung) error {
 	var n struct {
 		Version string `json:"jsonrpc"`
@@ -57,11 +57,11 @@ func (c *Channel) Notify(r *mail.Rung) error {
 	return err
 }
 
-// channelCapability is what a server announces that is a channel.
+// channelCapability is the capability that a channel's server announces.
 const channelCapability = "claude/channel"
 
-// offer has a server announce the channel. The client makes no channel of a server with which it speaks the stateless
-// era.
+// offer makes a server announce the channel. It leaves out the stateless era: the client does not use a server of
+// that era as a channel.
 func (c *Channel) offer(o *mcp.ServerOptions) {
 	if c == nil {
 		return

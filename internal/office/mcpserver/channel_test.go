@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A channel announces itself, never in the stateless era, and notifies when the session is initialized and not before.
+// A channel announces itself, never in the stateless era, and notifies only after the session is initialized.
 func TestChannel(t *testing.T) {
 	room := openRoom(t)
 	inR, inW := io.Pipe()

@@ -26,7 +26,7 @@ const (
 // asks for about 50 ms.
 const pace = 50 * time.Millisecond
 
-// Input schemas of fixtures. 2020-12 keywords must come through tools/list unharmed.
+// Input schemas of fixtures. tools/list must preserve 2020-12 keywords.
 const (
 	noArguments = `{"type":"object"}`
 
@@ -55,9 +55,9 @@ const (
 		"additionalProperties": false}`
 )
 
-// conformanceServer returns the server that the official suite tests: the fixture tools, resources and prompts its
-// scenarios name (npm @modelcontextprotocol/conformance 0.2.0-alpha.12), to be served on the transports under test. It
-// holds nothing of a mailbox.
+// conformanceServer returns the server that the official suite tests: the fixture tools, resources and prompts that
+// its scenarios name (npm @modelcontextprotocol/conformance 0.2.0-alpha.12), for the transports under test. It has no
+// mailbox.
 func conformanceServer() *Server {
 	f := &fixtures{key: newStateKey()}
 	accept := func(context.Context, *mcp.SubscribeRequest) error { return nil }
@@ -83,7 +83,7 @@ func (f *fixtures) tool(name, schema string, h mcp.ToolHandler) {
 	f.server.AddTool(&mcp.Tool{Name: name, Description: "Fixture " + name, InputSchema: json.RawMessage(schema)}, h)
 }
 
-// quick adds a tool that is answered without the SDK where a call is ordinary.
+// quick adds a tool whose ordinary calls are answered without the SDK.
 func (f *fixtures) quick(name string, a toolAnswer) {
 	f.server.addQuick(&mcp.Tool{Name: name, Description: "Fixture " + name, InputSchema: json.RawMessage(noArguments)},
 		func(context.Context, *toolCall) toolAnswer { return a })
@@ -121,7 +121,7 @@ func embedded(uri, mime, s string) *mcp.EmbeddedResource {
 	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: mime, Text: s}}
 }
 
-// answer is a tool that always gives the same content.
+// answer is a tool that always returns the same content.
 func answer(content ...mcp.Content) mcp.ToolHandler {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: content}, nil
@@ -138,8 +138,8 @@ func rest(ctx context.Context) error {
 	}
 }
 
-// logging sends three log messages, of which the SDK lets through what the client's level
-// allows: in 2026-07-28, none unless the request's _meta names one.
+// logging sends three log messages; the SDK passes those that the client's level allows: in 2026-07-28, none unless
+// the request's _meta names one.
 func logging(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	for i, s := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
 		if i > 0 {

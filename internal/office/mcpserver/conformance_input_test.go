@@ -50,9 +50,8 @@ const (
 			{"const":"value3","title":"Third Choice"}]}}}}`
 )
 
-// addInputTools adds the tools that ask their client for something. All do it by an
-// input-required result (2026-07-28, SEP-2322); for an older client the SDK turns that into
-// the request of its day and calls the tool again.
+// addInputTools adds the tools that ask their client for input. All use an input-required result (2026-07-28,
+// SEP-2322); for an older client the SDK turns that into that revision's request and calls the tool again.
 func (f *fixtures) addInputTools() {
 	const prefix = "test_input_required_result_"
 	f.tool("test_elicitation", messageArgument, eliciting("", askLogin, "User response"))
@@ -113,8 +112,7 @@ func sampled(in mcp.InputResponseMap, id string) (string, bool) {
 	return "", false
 }
 
-// eliciting asks the user to fill in schema and tells what came of it. An empty message is
-// taken from the arguments.
+// eliciting asks the user to fill in schema and reports the outcome. An empty message is taken from the arguments.
 func eliciting(message, schema, verdict string) mcp.ToolHandler {
 	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if res, ok := req.Params.InputResponses["form"].(*mcp.ElicitResult); ok {
@@ -178,7 +176,7 @@ func askingRoots(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResu
 	return inputRequired("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}})
 }
 
-// askingTheCapable asks only for what the client said it can do.
+// askingTheCapable asks only for the capabilities that the client declared.
 func askingTheCapable(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if len(req.Params.InputResponses) > 0 {
 		return said("Got the answers."), nil
@@ -266,7 +264,7 @@ func newStateKey() []byte {
 	return key
 }
 
-// seal signs state, which passes through the client's hands.
+// seal signs state, which passes through the client.
 func (f *fixtures) seal(state string) string {
 	return hex.EncodeToString(f.sign(state)) + "." + state
 }

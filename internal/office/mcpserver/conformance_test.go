@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serveConformance names the address at which the tests serve the fixtures, for scripts/conformance.sh, and run
-// nothing.
+// serveConformance is the variable with the address at which the test binary serves the fixtures, for
+// scripts/conformance.sh, instead of running tests.
 const serveConformance = "PENNYPOST_SERVE_CONFORMANCE"
 
 func TestMain(m *testing.M) {
@@ -32,9 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// The official suite runs by scripts/conformance.sh. This is the part of it that needs no
-// Node: the fixtures answer over the real transport in both eras, and those that ask their
-// client for something get it.
+// scripts/conformance.sh runs the official suite. This part needs no Node: the fixtures answer over the real
+// transport in both eras, and those that ask their client for input get it.
 func TestConformanceServer(t *testing.T) {
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) {

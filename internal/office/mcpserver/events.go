@@ -17,14 +17,14 @@ import (
 // eventsExtension is MCP's Events (SEP-3415).
 const eventsExtension = "io.modelcontextprotocol/events"
 
-// Callbacks are addresses that are told of events.
+// Callbacks are addresses to which events are posted.
 type Callbacks interface {
-	// Subscribe and Unsubscribe do so for the caller of ctx.
+	// Subscribe and Unsubscribe act for the caller of ctx.
 	Subscribe(ctx context.Context, ask *events.Subscribe) (*events.Subscribed, error)
 	Unsubscribe(ctx context.Context, ask *events.Subscribe) error
 }
 
-// offerEvents has a server tell what happens in the room.
+// offerEvents makes a server offer the events of the room.
 func (box Mailbox) offerEvents(s *Server) {
 	s.methods = map[string]method{"events/list": box.event(box.listEvents), "events/poll": box.event(pollEvents),
 		"events/stream": box.event(streamEvents)}
@@ -51,7 +51,7 @@ func (box Mailbox) unsubscribeEvents(ctx context.Context, _ *events.Feed, r *met
 	return struct{}{}, box.Callbacks.Unsubscribe(ctx, ask)
 }
 
-// event makes a method of what answers for the caller's feed.
+// event turns a function that answers from the caller's feed into a method.
 func (box Mailbox) event(answer func(context.Context, *events.Feed, *methodCall) (any, error)) method {
 	return func(ctx context.Context, r *methodCall) (any, error) {
 		at, err := box.of(ctx, r.Meta)
@@ -66,7 +66,7 @@ func (box Mailbox) event(answer func(context.Context, *events.Feed, *methodCall)
 	}
 }
 
-// eventError is an error in the words of the extension.
+// eventError translates an error into one of the extension's.
 func (box Mailbox) eventError(what string, err error) error {
 	out := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
 	if e, ok := errors.AsType[*events.Error](err); ok {
@@ -86,7 +86,7 @@ func (box Mailbox) eventError(what string, err error) error {
 	return out
 }
 
-// asked reads the params of a request. Those that are not known are for a later version.
+// asked decodes the params of a request. It ignores unknown ones, which a later version may define.
 func asked[P any](r *methodCall) (*P, error) {
 	p := new(P)
 	if len(r.Params) == 0 {
@@ -98,7 +98,7 @@ func asked[P any](r *methodCall) (*P, error) {
 	return p, nil
 }
 
-// listedEvent is a type of events in a list.
+// listedEvent is an event type as events/list shows it.
 type listedEvent struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -156,8 +156,8 @@ func streamEvents(ctx context.Context, f *events.Feed, r *methodCall) (any, erro
 	return struct{}{}, err
 }
 
-// sayEvents adds to what a server says that it is able to do where clients look for events today, beside where the
-// extension has it, which is the SDK's to say.
+// sayEvents adds the events capability where today's clients look for it. The SDK announces it only where the
+// extension defines it.
 func sayEvents(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -184,7 +184,7 @@ func (r initialized) MarshalJSON() ([]byte, error) {
 // MarshalJSON implements json.Marshaler.
 func (r discovered) MarshalJSON() ([]byte, error) { return withEvents(json.Marshal(r.DiscoverResult)) }
 
-// withEvents adds the capability of events to a result.
+// withEvents adds the events capability to a result.
 func withEvents(result []byte, err error) ([]byte, error) {
 	from, to := jsonx.Place(result, "capabilities")
 	if err != nil || to-from < 2 {

@@ -17,8 +17,8 @@ func modernMethod(id, method string) string {
 		`"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}}}`
 }
 
-// TestStdioMethods: methods that the SDK does not know are answered on stdio beside what follows, their notifications
-// name the request, and one that goes on ends when its client cancels it, or goes.
+// TestStdioMethods: methods that the SDK does not know are answered on stdio, their notifications name the request,
+// and a long one ends when its client cancels it or leaves.
 func TestStdioMethods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipe()

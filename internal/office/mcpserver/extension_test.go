@@ -10,7 +10,7 @@ import (
 
 var updateTools = flag.Bool("update-tools", false, "write the tools into package install")
 
-// TestToolsOfExtensions: extensions of clients offer the tools that a session is then served.
+// TestToolsOfExtensions: the tools that client extensions offer are those that a session is then served.
 func TestToolsOfExtensions(t *testing.T) {
 	const path = "../../front/install/extension/tools.json"
 	type definition struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// FuzzReadLine holds that every line of a client is given once, in order, without its white space, and nothing else
-// is.
+// FuzzReadLine checks that every line of a client is returned once, in order, without its white space, and nothing
+// else is.
 func FuzzReadLine(f *testing.F) {
 	for _, s := range []string{"{}\n{}\n", "\n\n {\"a\":1} \r\n", "no end", "\x00\n", "a\rb\n", ""} {
 		f.Add([]byte(s))
@@ -27,7 +27,7 @@ func FuzzReadLine(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q: %v", text, err)
 			}
-			if len(line) > 0 { // a blank line is none
+			if len(line) > 0 { // a blank line is skipped
 				got = append(append(got, line...), '\n')
 			}
 		}
@@ -43,7 +43,7 @@ func FuzzReadLine(f *testing.F) {
 	})
 }
 
-// FuzzTools holds that no arguments of a tool are more than refused, in words that fit into an answer.
+// FuzzTools checks that bad arguments of a tool are only refused, with an error that fits into an answer.
 func FuzzTools(f *testing.F) {
 	names := []string{"send_message", "read_messages", "mark_messages", "list_agents", "set_presence"}
 	for i, s := range []string{
@@ -56,13 +56,13 @@ func FuzzTools(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, args []byte) {
 		if !json.Valid(args) {
-			return // the client's library refuses to send it; FuzzParseMessage is about such bytes
+			return // the client library refuses to send it; FuzzParseMessage covers such bytes
 		}
 		session := connectNative(t, openRoom(t), "ann")
 		name := names[int(which)%len(names)]
 		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
 		if err != nil {
-			return // refused by the protocol
+			return // the protocol refuses it
 		}
 		for _, c := range res.Content {
 			if text, ok := c.(*mcp.TextContent); !ok || len(text.Text) > 20<<10 {

@@ -16,11 +16,11 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// A reader is a tool that marks what it has shown: its answers are numbers.
+// A reader is a tool that marks the mail it has shown; its answers are numbers.
 type reader struct {
 	looked atomic.Int32
-	marked chan int      // of the answers that were given
-	hold   chan struct{} // marking waits for it, if it is not nil
+	marked chan int      // the answers that were given
+	hold   chan struct{} // if not nil, marking waits for it
 }
 
 // readsIn adds a reader to a server.
@@ -41,7 +41,7 @@ func readsIn(s *Server) *reader {
 	return r
 }
 
-// TestMarkedOnceGiven holds that what an answer shows is marked when the client was given the answer, and only then.
+// TestMarkedOnceGiven checks that an answer's mail is marked once the client was given the answer, and not before.
 func TestMarkedOnceGiven(t *testing.T) {
 	t.Run("on stdio", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

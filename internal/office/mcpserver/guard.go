@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// A guard refuses what a browser was tricked into sending. MCP (every revision since
-// 2025-03-26, basic/transports, Security) demands a 403 for an Origin that is not ours, on
-// every method; http.CrossOriginProtection lets GET pass, so it is only the second check.
+// A guard refuses requests that a browser was tricked into sending. MCP (every revision since 2025-03-26,
+// basic/transports, Security) demands a 403 for a foreign Origin on every method; http.CrossOriginProtection lets
+// GET pass, so it is only the second check.
 type guard struct {
 	hosts   map[string]bool // lower case, without port
 	origins map[string]bool
@@ -55,9 +55,9 @@ func forbid(msg string) *refusal {
 	return refuse(http.StatusForbidden, jsonrpc.CodeInvalidRequest, msg)
 }
 
-// hostAllowed reports whether the Host header names this server. A rebound name is a name,
-// so an IP address is believed, except on the loopback interface where only loopback ones
-// make sense. A Unix socket is out of a browser's reach and its Host is arbitrary.
+// hostAllowed reports whether the Host header names this server. DNS rebinding needs a name, so an IP address is
+// accepted, except that on the loopback interface only loopback addresses make sense. A browser cannot reach a Unix
+// socket, whose Host is arbitrary.
 func (g *guard) hostAllowed(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !ok {
@@ -74,7 +74,7 @@ func (g *guard) hostAllowed(r *http.Request) bool {
 func (g *guard) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || g.origins[origin] {
-		return true // not a browser, or a browser we were told of
+		return true // not a browser, or a configured origin
 	}
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && u.Host == r.Host

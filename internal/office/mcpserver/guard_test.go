@@ -79,7 +79,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A request that announces too much is refused before it has sent any of it.
+// A request that announces too much is refused before it has sent any of its body.
 func TestAnnouncedOversizedBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -123,8 +123,7 @@ func serveTCP(t *testing.T, opts HTTPOptions) (string, *http.Client) {
 	return web.URL + "/mcp", web.Client()
 }
 
-// The guard is in the path of a real request, and lets configured names past the SDK's own
-// check.
+// The guard is in the path of a real request, and admits configured names despite the SDK's own check.
 func TestGuardServes(t *testing.T) {
 	url, c := serveTCP(t, HTTPOptions{Hosts: []string{"mail.example.org"}})
 	for host, want := range map[string]int{"mail.example.org": 200, "evil.example": 403, "": 200} {
@@ -140,7 +139,7 @@ func TestGuardServes(t *testing.T) {
 	}
 }
 
-// endless is a body that counts what was taken from it.
+// endless is a body that counts the bytes taken from it.
 type endless struct {
 	left  int64
 	taken *atomic.Int64
@@ -159,8 +158,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A body of 100 MB is refused before it has been sent, whether or not it says how long it
-// is; one that just fits is served.
+// A body of 100 MB is refused before all of it was sent, whether or not it announces its length; one that just fits
+// is served.
 func TestOversizedBody(t *testing.T) {
 	const huge = 100 << 20
 	for _, length := range []int64{huge, -1} {
@@ -175,7 +174,7 @@ func TestOversizedBody(t *testing.T) {
 			!strings.Contains(got.Error.Message, "exceeds 1048576 bytes") {
 			t.Errorf("100 MB (length %d) = %d %s, want 413 and the limit", length, got.Status, got.Body)
 		}
-		// What the sockets' buffers held had left the client.
+		// Bytes in the sockets' buffers count as taken.
 		if n := taken.Load(); n > huge/4 {
 			t.Errorf("%d bytes were taken from the client in %v, want a fraction of %d", n, time.Since(start), huge)
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Most tests run in a synctest bubble on in-memory connections. There time is fake, so the
-// real timeouts are tested; a connection has no buffer, so a client that does not read
-// stalls its writer at once; and a goroutine that outlives the test fails it.
+// Most tests run in a synctest bubble on in-memory connections. There time is fake, so the tests use the real
+// timeouts; a connection has no buffer, so a client that does not read stalls its writer immediately; and a goroutine
+// that outlives the test fails it.
 
 const testURI = "mailbox://test/agent"
 
@@ -60,7 +60,7 @@ func (l *pipeListener) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// An office is an MCP server behind an HTTPHandler, with what its tools saw.
+// An office is an MCP server with an HTTPHandler, and a record of its tools' calls.
 type office struct {
 	*pipeListener
 	server  *Server
@@ -76,7 +76,7 @@ func identity(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// newOffice returns an office with tools that is not yet served.
+// newOffice returns an office with tools, not served yet.
 func newOffice() *office {
 	o := &office{begun: make(chan struct{}, 8), ended: make(chan error, 8)}
 	nop := func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
@@ -84,8 +84,7 @@ func newOffice() *office {
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: nop,
 	})
-	// Without a resource the SDK announces no resource capability, and ends every
-	// subscriptions/listen at once.
+	// Without a resource the SDK announces no resource capability, and ends every subscriptions/listen immediately.
 	o.server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "mailbox", URITemplate: "mailbox://{room}/{agent}"}, nil)
 	o.server.addQuick(emptyTool("whoami"), func(ctx context.Context, _ *toolCall) toolAnswer {
 		return toolAnswer{text: fmt.Sprint(ctx.Value(callerKey{}))}
@@ -165,7 +164,7 @@ func (o *office) client(t *testing.T, token string) *http.Client {
 	return &http.Client{Transport: bearer{token, tr}}
 }
 
-// An inbox remembers the notifications a client got.
+// An inbox records the notifications of a client.
 type inbox struct {
 	updates  chan string
 	progress chan float64
@@ -200,7 +199,7 @@ func (o *office) connect(t *testing.T, token, revision string) (*mcp.ClientSessi
 		revision)
 }
 
-// A reply is what a raw request got.
+// A reply is the response to a raw request.
 type reply struct {
 	Status  int
 	Header  http.Header
@@ -289,8 +288,8 @@ func nextLine(t *testing.T, r *bufio.Reader, prefix string) string {
 	}
 }
 
-// next receives from c, or fails the test when an hour of the bubble's time has passed:
-// keep-alives hide a deadlock from it.
+// next receives from c, or fails the test after an hour of the bubble's time: because of keep-alives, synctest does
+// not see the deadlock.
 func next[T any](t *testing.T, c <-chan T, what string) T {
 	t.Helper()
 	select {

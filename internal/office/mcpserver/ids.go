@@ -11,15 +11,15 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// ids spells the ids of calls for the SDK, which knows 64-bit integers and strings only: it answers the id -1.5 as -1,
-// and every number over 2^63 as the same one. An id that would not come back byte for byte is handed to the SDK as a
-// string that begins with a mark, and put back where the SDK writes it. Its value is the mark, which is random, so
-// that no mail contains it.
+// ids translates the ids of calls for the SDK, which knows only 64-bit integers and strings: it answers the id -1.5
+// as -1, and every number over 2^63 as the same one. An id that would not return byte for byte reaches the SDK as a
+// string that begins with a mark, and is restored in the SDK's output. The value of ids is the mark, which is
+// random so that no mail contains it.
 type ids string
 
 func newIDs() ids { return ids("id-" + rand.Text() + "-") }
 
-// inside returns the id under which the SDK knows a call whose client calls it raw.
+// inside returns the SDK's id for a call whose client's id is raw.
 func (m ids) inside(raw json.RawMessage) json.RawMessage {
 	if comesBack(raw) && !bytes.Contains(raw, []byte(m)) {
 		return raw
@@ -27,7 +27,7 @@ func (m ids) inside(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(`"` + string(m) + base64.RawURLEncoding.EncodeToString(raw) + `"`)
 }
 
-// outside returns text that the SDK wrote with every id as its client spelled it.
+// outside returns the SDK's output with every id as its client wrote it.
 func (m ids) outside(text []byte) []byte {
 	mark := []byte(`"` + string(m))
 	if !bytes.Contains(text, mark) {
@@ -45,7 +45,7 @@ func (m ids) outside(text []byte) []byte {
 			return append(append(out, mark...), rest...)
 		}
 		raw, err := base64.RawURLEncoding.AppendDecode(nil, coded)
-		if err != nil || !isID(raw) || bytes.HasSuffix(before, []byte(`\`)) { // quoted in a text, not an id
+		if err != nil || !isID(raw) || bytes.HasSuffix(before, []byte(`\`)) { // inside a quoted text, not an id
 			out = append(append(append(out, mark...), coded...), '"')
 		} else {
 			out = append(out, raw...)
@@ -54,7 +54,7 @@ func (m ids) outside(text []byte) []byte {
 	}
 }
 
-// comesBack reports whether the SDK writes an id as it read it.
+// comesBack reports whether the SDK writes an id exactly as it read it.
 func comesBack(raw json.RawMessage) bool {
 	if len(raw) == 0 {
 		return true
@@ -67,13 +67,13 @@ func comesBack(raw json.RawMessage) bool {
 	return err == nil && -exact < n && n < exact && strconv.FormatInt(n, 10) == string(raw)
 }
 
-// isID reports whether raw, a JSON value, may be the id of a call: a string or a number (MCP forbids null, which
-// JSON-RPC does not).
+// isID reports whether raw, a JSON value, may be a call's id: a string or a number (MCP forbids null, which
+// JSON-RPC allows).
 func isID(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '"' || raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && json.Valid(raw)
 }
 
-// conceal returns a call or the notification that cancels one as the SDK is to read it.
+// conceal returns a call, or the notification that cancels one, with its id translated for the SDK.
 func (m ids) conceal(body []byte, method string) []byte {
 	if method == "notifications/cancelled" {
 		from, to := jsonx.Place(body, "params")
@@ -82,7 +82,7 @@ func (m ids) conceal(body []byte, method string) []byte {
 	return m.replaceIn(body, "id")
 }
 
-// replaceIn returns object with the id that its member called name holds, if it is one, spelled for the SDK.
+// replaceIn returns object with the id in its member name translated for the SDK, if that member is an id.
 func (m ids) replaceIn(object []byte, name string) []byte {
 	from, to := jsonx.Place(object, name)
 	if !isID(object[from:to]) {
@@ -99,7 +99,7 @@ func replace(b []byte, from, to int, by []byte) []byte {
 	return bytes.Join([][]byte{b[:from], by, b[to:]}, nil)
 }
 
-// concealBatch is conceal for a batch, whose members may be anything.
+// concealBatch is conceal for a batch, whose members may be any JSON.
 func (m ids) concealBatch(body []byte) []byte {
 	var all []json.RawMessage
 	if json.Unmarshal(body, &all) != nil {

@@ -10,13 +10,13 @@ import (
 	"testing/synctest"
 )
 
-// oddIDs are ids of calls, each as it must come back.
+// oddIDs are ids of calls; each must come back exactly.
 var oddIDs = []string{
 	`-1.5`, `1e3`, `-0`, `1.0`, `12345678901234567890`, `-9007199254740993`, `1e99999`, `7`, `"7"`, `""`, `"a b"`,
 	`"\u0041\/"`, `"\n"`, `"<&>"`, `"小"`, `"id-1-LTEuNQ"`, `" "`,
 }
 
-// withID is a call with an id, in either era's form.
+// withID returns a call with another id, in either era's form.
 func withID(body, id string) string { return strings.Replace(body, `"id":2`, `"id":`+id, 1) }
 
 func TestIDsComeBackOnStdio(t *testing.T) {
@@ -56,7 +56,7 @@ func TestIDsComeBackOverHTTP(t *testing.T) {
 	})
 }
 
-// A listening client is told by which of its calls a notification comes; one cancels by the id that it made.
+// A notification names a listening client's call by the client's id; a client cancels by its own id.
 func TestOddIDsElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := openPipe(t, t.Context())
@@ -104,7 +104,7 @@ func TestIDsInBatches(t *testing.T) {
 	}
 }
 
-// Nothing but an id is replaced where the SDK's text says what looks like one.
+// Only ids are replaced, not text that looks like one.
 func TestOutside(t *testing.T) {
 	m := ids("mark-")
 	coded := string(m.inside(json.RawMessage(`1.5`)))
@@ -113,7 +113,7 @@ func TestOutside(t *testing.T) {
 		`{"a":` + coded + `,"b":` + coded:   `{"a":1.5,"b":1.5`,
 		`{"text":"\` + coded[:10] + `\" "}`: `{"text":"\` + coded[:10] + `\" "}`,
 		`{"a":"mark-!!"}`:                   `{"a":"mark-!!"}`,
-		`{"a":"mark-e30"}`:                  `{"a":"mark-e30"}`, // {} is no id
+		`{"a":"mark-e30"}`:                  `{"a":"mark-e30"}`, // {} is not an id
 		`{"a":"mark-`:                       `{"a":"mark-`,
 		`nothing`:                           `nothing`,
 	} {

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// away is a room to which the way is away: what is sent is kept.
+// away is a room that cannot be reached, so its mail is kept.
 type away struct{ mail.Service }
 
 func (away) Send(_ context.Context, d mail.Draft) (mail.Sent, error) {
@@ -17,7 +17,7 @@ func (away) Send(_ context.Context, d mail.Draft) (mail.Sent, error) {
 	return k.AsKept(), nil
 }
 
-// TestKept: a model is told that nobody has what is only kept, and that it need not be sent again.
+// TestKept: a model is told that no one has a kept message yet, and that it need not send it again.
 func TestKept(t *testing.T) {
 	call := &dialect.Call{Service: away{}, Key: "call-1"}
 	got, err := sendMessage(t.Context(), call, sendParams{To: mail.Recipients{"user"}, Body: "Half of it is done."})

@@ -11,24 +11,24 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// view is mail that is to be shown in one answer.
+// view is the mail to show in one answer.
 type view struct {
-	start  string // stands before all
+	start  string // precedes everything else
 	items  []mail.Item
-	newest bool // what does not fit is left out at the old end, not at the new one
-	// end makes the last lines, for the messages that are shown.
+	newest bool // where not all fits, omit the oldest, not the newest
+	// end returns the last lines, given the messages that are shown.
 	end func(shown []mail.Item) string
 }
 
-// show renders messages for a tool, and records that those which it shows whole reached the agent through a door.
+// show renders messages for a tool, and records those shown whole as presented through door.
 func show(ctx context.Context, c *dialect.Call, v view, door string) dialect.Prose {
 	text, whole := render(c, v)
 	present(ctx, c, whole, door)
 	return dialect.Prose(text)
 }
 
-// render renders messages, as many as the budget allows, and returns those too. Of a message that does not fit alone
-// it shows the beginning.
+// render renders as many messages as fit the budget and returns those. If even the first does not fit, it shows the
+// beginning of that one.
 func render(c *dialect.Call, v view) (text string, whole []mail.Item) {
 	part := func(k int) []mail.Item {
 		if v.newest {
@@ -50,7 +50,7 @@ func render(c *dialect.Call, v view) (text string, whole []mail.Item) {
 		if used += fence.Sent(letters[k-1]); used > fence.Budget {
 			break
 		}
-		// the last words of all that there is may be shorter than those of a part
+		// the closing words for all messages may be shorter than those for some
 		if words := v.end(part(k)); used+fence.Sent(words) <= fence.Budget {
 			best, end = k, words
 		}
@@ -66,8 +66,8 @@ func render(c *dialect.Call, v view) (text string, whole []mail.Item) {
 	return v.start + fencedAnswer(f, v.items, strings.Join(letters, ""), end), part(best)
 }
 
-// onePart renders the text of a letter from an offset on, as far as the budget allows, and reports whether that was to
-// its end.
+// onePart renders a letter's text from an offset, as far as the budget allows, and reports whether it reached the
+// end.
 func onePart(start string, l mail.Item, offset int, end string) (text string, whole bool) {
 	f, alone := fence.New(), []mail.Item{l}
 	if offset == 0 {
@@ -82,7 +82,7 @@ func onePart(start string, l mail.Item, offset int, end string) (text string, wh
 	return text, k == rest
 }
 
-// fencedAnswer puts together what a tool says of mail; letters are some of items.
+// fencedAnswer assembles a tool's text about mail; letters are some of items.
 func fencedAnswer(f fence.Fence, items []mail.Item, letters, end string) string {
 	if letters != "" {
 		letters = f.Notice(items) + "\n" + letters
@@ -90,12 +90,11 @@ func fencedAnswer(f fence.Fence, items []mail.Item, letters, end string) string 
 	return letters + end
 }
 
-// maxDocsInHead is how many bytes of documents' paths the head of a letter may hold; a message may have 200 KB of
-// them.
+// maxDocsInHead limits the bytes of document paths in the head of a letter; a message may have 200 KB of them.
 const maxDocsInHead = 1000
 
-// letter is a message as a tool shows it: what the head of its fence does not hold stands below its body, in the
-// fence, and is read on with it.
+// letter is a message as a tool shows it. Details without a field in the fence's head follow the body, inside the
+// fence, and count towards offsets.
 func letter(c *dialect.Call, it mail.Item) mail.Item {
 	var below []string
 	if !slices.Equal(it.To, []mail.Address{mail.AgentAddress(c.Caller)}) {
@@ -127,11 +126,11 @@ func letter(c *dialect.Call, it mail.Item) mail.Item {
 	return it
 }
 
-// toolDoor is the door of what an agent asked for.
+// toolDoor is the door of mail that an agent asked for.
 const toolDoor = "mcp"
 
-// present records that the text of messages is on its way to the agent, for those of its mail that its session had not
-// been handed.
+// present records that the text of messages is on its way to the agent, for its own mail that this session had not
+// yet been given.
 func present(ctx context.Context, c *dialect.Call, items []mail.Item, door string) {
 	var ids []mail.ID
 	for _, it := range items {

@@ -21,7 +21,7 @@ func mailboxURI(room mail.RoomName, agent mail.Name) string {
 	return mailboxScheme + url.PathEscape(string(room)) + "/" + url.PathEscape(string(agent))
 }
 
-// agentOf returns the agent whose mailbox a URI names, if it is one of this room.
+// agentOf returns the agent whose mailbox a URI names, if the URI is of this room.
 func (b Mailbox) agentOf(uri string) (mail.Name, error) {
 	rest, ok := strings.CutPrefix(uri, mailboxScheme)
 	room, name, cut := strings.Cut(rest, "/")
@@ -38,7 +38,7 @@ func (n *Native) addResources() {
 		URI: mailboxURI(n.box.Room, n.box.Agent), Name: "mailbox", Title: "Your mailbox",
 		Description: "Your unread mail. Subscribe to be told when it changes.", MIMEType: "application/json",
 	}
-	room := "{room}" // whichever the caller's is
+	room := "{room}" // the caller's
 	if n.box.Service != nil {
 		n.Server.AddResource(own, n.readMailbox)
 		room = url.PathEscape(string(n.box.Room))
@@ -87,15 +87,15 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	}}, nil
 }
 
-// A subscription is what sessions of one server that want to know about a mailbox share: one follower.
+// A subscription is one follower, shared by all sessions of a server that subscribed to a mailbox.
 type subscription struct {
 	sessions map[*mcp.ServerSession]bool
 	stop     context.CancelFunc
 }
 
-// subscribe has a mailbox watched until the session ends or unsubscribes. The SDK calls it for resources/subscribe and
-// for subscriptions/listen alike, and notes the subscription when it returns: what comes in between is not announced,
-// but found by the client when it reads after it has subscribed.
+// subscribe watches a mailbox until the session ends or unsubscribes. The SDK calls it for resources/subscribe and
+// for subscriptions/listen alike, and records the subscription only after it returns: changes in between are not
+// announced, but the client finds them when it reads after subscribing.
 func (n *Native) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	uri := req.Params.URI
 	agent, err := n.box.agentOf(uri)
@@ -117,7 +117,7 @@ func (n *Native) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	}
 	if !s.sessions[req.Session] {
 		s.sessions[req.Session] = true
-		go func() { // ends with the session, which somebody else owns
+		go func() { // ends with the session, which has another owner
 			_ = req.Session.Wait()
 			n.forget(uri, req.Session)
 		}()
@@ -144,10 +144,10 @@ func (n *Native) forget(uri string, session *mcp.ServerSession) {
 	}
 }
 
-// followPause is how long a follower waits before it looks again for a post office that could not answer.
+// followPause is how long a follower waits before it retries a post office that could not answer.
 const followPause = 5 * time.Second
 
-// follow announces changes of a mailbox, until ctx ends or the room is no more.
+// follow announces changes of a mailbox until ctx ends or the room is gone.
 func (n *Native) follow(ctx context.Context, agent mail.Name, uri string, after mail.Seq) {
 	for {
 		var err error
@@ -160,8 +160,8 @@ func (n *Native) follow(ctx context.Context, agent mail.Name, uri string, after 
 	}
 }
 
-// followOnce does so while one watch lasts, and returns how far it came. However many events came meanwhile, they are
-// one announcement.
+// followOnce follows while one watch lasts, and returns the last sequence number it saw. A batch of events is one
+// announcement, whatever its size.
 func (n *Native) followOnce(ctx context.Context, agent mail.Name, uri string, after mail.Seq) (mail.Seq, error) {
 	w, err := n.box.Service.Watch(ctx, after)
 	if err != nil {
@@ -183,8 +183,8 @@ func (n *Native) followOnce(ctx context.Context, agent mail.Name, uri string, af
 	}
 }
 
-// concerns reports whether events may have changed what is unread in a mailbox: a receipt of its owner did, a message
-// did if it is there, and a change of the roster may have moved role mail.
+// concerns reports whether events may have changed the unread mail of a mailbox: a receipt of its owner did, a
+// message did if it is in the mailbox, and a roster change may have moved role mail.
 func (n *Native) concerns(ctx context.Context, agent mail.Name, events []mail.Event) bool {
 	first := mail.Seq(0)
 	for _, e := range events {

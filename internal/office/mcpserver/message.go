@@ -11,25 +11,22 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// stateless is the first protocol revision without sessions. Revisions are dates, so
-// they compare as strings.
+// stateless is the first protocol revision without sessions. Revisions are dates, so they compare as strings.
 const stateless = "2026-07-28"
 
-// A message is what routing needs to know of a request's body. The zero message stands for
-// a GET or DELETE.
+// A message is the part of a request's body that routing needs. The zero message stands for a GET or DELETE.
 type message struct {
 	batch   bool // an array, as 2025-03-26 allowed
 	id      json.RawMessage
 	method  string
 	version string // protocolVersion of _meta
-	body    []byte // as the SDK is to read it, its id spelled by ids
+	body    []byte // for the SDK, with its id translated by ids
 }
 
 func (m message) isCall() bool { return m.method != "" && len(m.id) > 0 }
 
-// stateless reports whether the request is of the stateless era, given its version header.
-// A contradiction between header and body counts as stateless too: 2026-07-28 has an error
-// for it and the SDK sends that.
+// stateless reports whether the request is of the stateless era, given its version header. A contradiction between
+// header and body counts as stateless too: 2026-07-28 has an error for it, which the SDK sends.
 func (m message) stateless(header string) bool {
 	return header >= stateless || m.version >= stateless ||
 		m.method == "server/discover" || m.method == "subscriptions/listen"
@@ -57,7 +54,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *ref
 	return body, nil
 }
 
-// readMessage parses the body of a POST, and has the SDK read it as it is to.
+// readMessage parses the body of a POST, and replaces it with the one for the SDK.
 func readMessage(r *http.Request, body []byte, spell ids) (message, *refusal) {
 	if r.Method != http.MethodPost {
 		return message{}, nil
@@ -67,10 +64,10 @@ func readMessage(r *http.Request, body []byte, spell ids) (message, *refusal) {
 	return msg, ref
 }
 
-// parseMessage refuses what is not a JSON-RPC message, which the SDK would answer in plain
-// text, and reads the fields of message from the rest.
+// parseMessage refuses a body that is not a JSON-RPC message, which the SDK would answer in plain text, and reads
+// the fields of message from the rest.
 func parseMessage(body []byte, spell ids) (message, *refusal) {
-	if !json.Valid(body) { // also bounds the nesting, which other decoders may not
+	if !json.Valid(body) { // also bounds the nesting, as other decoders may not
 		return message{}, refuse(http.StatusBadRequest, jsonrpc.CodeParseError, "request body is not valid JSON")
 	}
 	if body = bytes.TrimLeft(body, " \t\r\n"); body[0] == '[' {
@@ -85,7 +82,7 @@ func parseMessage(body []byte, spell ids) (message, *refusal) {
 			} `json:"_meta"`
 		} `json:"params"`
 	}
-	// A field of the wrong type is left zero and is the SDK's to refuse.
+	// A field of the wrong type stays zero and is left for the SDK to refuse.
 	_ = json.Unmarshal(body, &in)
 	msg := message{id: in.ID, method: in.Method, version: in.Params.Meta.Version, body: body}
 	if len(in.ID) > 0 && !isID(in.ID) && (in.Method != "" || string(in.ID) != "null") {

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/fence"
 )
 
-// A method answers requests of which the SDK knows nothing. Its result is a JSON object.
+// A method answers requests that the SDK does not know. Its result is a JSON object.
 type method func(ctx context.Context, r *methodCall) (result any, err error)
 
 // A methodCall is a request for a method.
@@ -26,11 +26,11 @@ type methodCall struct {
 	Meta    map[string]any `json:"-"`
 
 	modern bool // of the stateless era
-	// notify sends a notification of the call, with a JSON object, before its answer.
+	// notify sends a notification of the call, whose params are a JSON object, before the answer.
 	notify func(name string, params any) error
 }
 
-// parseMethod returns the request in body if it is for a method beside the SDK, else nil.
+// parseMethod returns the request in body if it is for a method outside the SDK, else nil.
 func parseMethod(body []byte) *methodCall {
 	r := &methodCall{}
 	if err := jsonx.Unmarshal(body, r); err != nil || r.Version != "2.0" || !strings.HasPrefix(r.Method, "events/") ||
@@ -46,12 +46,12 @@ func parseMethod(body []byte) *methodCall {
 	r.Meta = params.Meta
 	version, isVersion := r.Meta[mcp.MetaKeyProtocolVersion]
 	if r.modern = isVersion; r.modern && (version != stateless || !saysClient(r.Meta)) {
-		return nil // the SDK says what is wrong
+		return nil // the SDK reports the error
 	}
 	return r
 }
 
-// method returns what answers a request, nil if the SDK does.
+// method returns the method that answers a request, or nil if the SDK does.
 func (s *Server) method(r *methodCall) method {
 	if r.modern && !s.modern {
 		return nil
@@ -84,7 +84,7 @@ func (s *Server) respond(r *methodCall, result any, err error) []byte {
 	return append(append(append(out, `,"error":`...), text...), '}')
 }
 
-// note is the notification of a call, on one line. It names the call, so that those of several are told apart.
+// note returns a notification of the call, on one line. It names the call, so that a client can tell several apart.
 func (r *methodCall) note(name string, params any) ([]byte, error) {
 	text, err := fence.JSON(params)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *methodCall) note(name string, params any) ([]byte, error) {
 	return append(append(out, r.ID...), `}}}`...), nil
 }
 
-// answerMethod answers a request for a method beside the SDK, and reports whether it is one.
+// answerMethod answers a request for a method outside the SDK, and reports whether it is one.
 func (h *HTTPHandler) answerMethod(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	call := parseMethod(body)
 	if call == nil || call.modern != (r.Header.Get(headerVersion) == stateless) ||
@@ -108,7 +108,7 @@ func (h *HTTPHandler) answerMethod(w http.ResponseWriter, r *http.Request, body 
 	var server *Server
 	ending := h.ctx
 	if call.modern {
-		server, _ = h.server(r) // why there is none is told when it is asked for again
+		server, _ = h.server(r) // the SDK's path asks again and reports the error
 	} else if s := h.sessions.acquire(r.Header.Get(headerSession), h.opts.Identity(r)); s != nil {
 		defer h.sessions.release(s)
 		server, ending = s.server, s.ctx
@@ -133,7 +133,7 @@ func (h *HTTPHandler) answerMethod(w http.ResponseWriter, r *http.Request, body 
 	return true
 }
 
-// event sends a message as one of an event stream, which the response is from then on.
+// event sends a message as one event, and makes the response an event stream.
 func (s *stream) event(line []byte) error {
 	s.mu.Lock()
 	if !s.begun && !s.ended {
@@ -147,7 +147,7 @@ func (s *stream) event(line []byte) error {
 	return s.FlushError()
 }
 
-// answer sends the response, which is the last message.
+// answer sends the response, the last message.
 func (s *stream) answer(line []byte) {
 	s.mu.Lock()
 	begun := s.begun
@@ -163,8 +163,7 @@ func (s *stream) answer(line []byte) {
 	_, _ = s.Write(line)
 }
 
-// callMethod answers text beside what follows if it is a request for a method beside the SDK, and reports whether it
-// is.
+// callMethod starts a request for a method outside the SDK, and reports whether text is one.
 func (c *stdioConn) callMethod(text []byte) bool {
 	call := parseMethod(text)
 	if call == nil || c.server.method(call) == nil {
@@ -177,7 +176,7 @@ func (c *stdioConn) callMethod(text []byte) bool {
 	id := string(call.ID)
 	ctx, cancel := c.beginQuick(id, call.modern)
 	if ctx == nil {
-		return false // the SDK says what is wrong
+		return false // the SDK reports the error
 	}
 	call.notify = func(name string, params any) error {
 		line, err := call.note(name, params)

@@ -19,40 +19,40 @@ import (
 //go:embed instructions.md
 var instructions string
 
-// Mailbox is the agent for which a server is made, and its room.
+// Mailbox is the agent that a server serves, and its room.
 type Mailbox struct {
 	Service mail.Service // the room as the agent sees it
 	Room    mail.RoomName
 	Agent   mail.Name
-	Also    map[mail.Name]mail.Service // of a dialect: the room as others see it for whom Agent may speak
+	Also    map[mail.Name]mail.Service // of a dialect: the room as seen by others for whom Agent may speak
 	Version string                     // of Pennypost
 	Log     *slog.Logger
-	Channel *Channel // through which the agent is rung; nil: it is not
+	Channel *Channel // rings the agent; nil: it is not rung through MCP
 
-	// Of returns whose session a request comes from, by what its _meta holds, where one client runs several agents.
-	// Nil: all requests are Agent's. Service, Room and Agent are not set where there is nobody whose server it is.
+	// Of returns the caller of a request, from its _meta, where one client runs several agents. Nil: all requests
+	// are Agent's. Service, Room and Agent are unset on a server that belongs to no one agent.
 	Of func(ctx context.Context, meta map[string]any) (Caller, error)
 
-	// Callbacks are addresses that are told of events. Nil: none are.
+	// Callbacks are addresses to which events are posted. Nil: none.
 	Callbacks Callbacks
 
-	// Forward carries calls to where the room is. Nil: all are run here.
+	// Forward carries calls to the room's process. Nil: all run here.
 	Forward Forward
 }
 
-// Caller is an agent, and its room as it sees that.
+// Caller is an agent, and the room as that agent sees it.
 type Caller struct {
 	Service mail.Service
 	Room    mail.RoomName
 	Agent   mail.Name
 }
 
-// implementation is what a server of the mailbox says that it is.
+// implementation is the name and version that a server of the mailbox announces.
 func (b Mailbox) implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "pennypost", Title: "Pennypost", Version: b.Version}
 }
 
-// introduce puts before instructions for whom the connection speaks, which an agent can find out in no other way
+// introduce puts the connection's agent and room before instructions. An agent has no other way to learn them
 // before its first message.
 func (b Mailbox) introduce(instructions string) string {
 	if b.Agent == "" {
@@ -63,9 +63,9 @@ func (b Mailbox) introduce(instructions string) string {
 		"\n\n" + instructions
 }
 
-// ByToolUse returns a Mailbox.Of for Claude Code, which says in _meta which use of a tool a call is, as it does to its
-// hooks (seen in 2.1.330); those tell the post office whether a teammate that shares the process uses it. What is no
-// use is own's; of returns the room as it is for a use.
+// ByToolUse returns a Mailbox.Of for Claude Code, which names the tool use of a call in _meta and in its hooks
+// (seen in 2.1.330); the hooks tell the post office whether a teammate that shares the process made that use. A
+// call without a tool use is own's; of returns the room as the maker of a use sees it.
 func ByToolUse(own Caller, of func(context.Context, string) (mail.Service, error)) func(context.Context,
 	map[string]any) (Caller, error) {
 	return func(ctx context.Context, meta map[string]any) (Caller, error) {
@@ -85,7 +85,7 @@ func ByToolUse(own Caller, of func(context.Context, string) (mail.Service, error
 	}
 }
 
-// logged returns the mailbox with a log.
+// logged returns the mailbox with a logger.
 func (b Mailbox) logged() Mailbox {
 	if b.Log == nil {
 		b.Log = slog.New(slog.DiscardHandler)
@@ -93,7 +93,7 @@ func (b Mailbox) logged() Mailbox {
 	return b
 }
 
-// of returns the mailbox of the agent that a request comes from.
+// of returns the mailbox of the agent that made a request.
 func (b Mailbox) of(ctx context.Context, meta map[string]any) (Mailbox, error) {
 	if b.Of == nil {
 		return b, nil
@@ -103,8 +103,8 @@ func (b Mailbox) of(ctx context.Context, meta map[string]any) (Mailbox, error) {
 	return b, err
 }
 
-// Native is the MCP server of one agent: six tools, its mailbox as a resource, four prompts. It may serve several
-// sessions; its owner closes it when they have ended.
+// Native is the MCP server of one agent: six tools, four prompts, and its mailbox as a resource. It may serve
+// several sessions; its owner closes it when they have ended.
 type Native struct {
 	Server *Server
 	box    Mailbox
@@ -124,7 +124,7 @@ func NewNative(box Mailbox) *Native {
 	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
 	opts := &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}}
 	opts.Capabilities.AddExtension(eventsExtension, nil)
-	if box.Service != nil { // what nobody subscribed to is announced to nobody
+	if box.Service != nil { // without one, subscriptions would have nothing to follow
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
 	n.Server = serving(box, box.implementation(),

@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// maxTokens is what the six schemas and the instructions may cost every agent, at four characters a token.
+// maxTokens limits the cost of the six schemas and the instructions to every agent, at four characters a token.
 const maxTokens = 1400
 
 func TestTokenBudget(t *testing.T) {
@@ -42,8 +42,8 @@ func TestTokenBudget(t *testing.T) {
 	}
 }
 
-// TestGivenBefore: what a session was given is named and not repeated, unless it is asked for, until the session is
-// summed up or another begins.
+// TestGivenBefore: mail that a session was given is named and not repeated, unless the agent asks for it, until the
+// session is summed up or another begins.
 func TestGivenBefore(t *testing.T) {
 	room := openRoom(t)
 	bea := connectNative(t, room, "bea")
@@ -91,7 +91,7 @@ func TestGivenBefore(t *testing.T) {
 	reads("in another session", "{}", 0, 1, 2)
 }
 
-// The instructions say for whom the connection speaks, in every dialect, and no name can write a tag there.
+// The instructions name the agent for whom the connection speaks, and no agent's name can write a tag there.
 func TestInstructionsNameTheCaller(t *testing.T) {
 	for name, want := range map[mail.Name]string{
 		"ann":             "This connection speaks for agent:ann in the room lab.",
@@ -170,7 +170,7 @@ func connectNativeWith(t testing.TB, room *mailroom.Room, as mail.Name, version 
 	return session
 }
 
-// use calls a tool and returns its text, which is all that it answers with. Of an error it returns the text as failed.
+// use calls a tool and returns its text, its whole answer, or an error's text as failed.
 func use(t *testing.T, s *mcp.ClientSession, name, args string) (text, failed string) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
@@ -191,7 +191,7 @@ func use(t *testing.T, s *mcp.ClientSession, name, args string) (text, failed st
 	return text, ""
 }
 
-// call calls a tool that answers in JSON and decodes that into out. It returns the text of an error.
+// call calls a tool that answers in JSON and decodes the answer into out. It returns the text of an error.
 func call(t *testing.T, s *mcp.ClientSession, name, args string, out any) string {
 	t.Helper()
 	text, failed := use(t, s, name, args)
@@ -204,7 +204,7 @@ func call(t *testing.T, s *mcp.ClientSession, name, args string, out any) string
 	return ""
 }
 
-// lettersOf calls a tool that shows mail and returns what it shows, and its last line.
+// lettersOf calls a tool that shows mail, and returns the letters and the last line.
 func lettersOf(t *testing.T, s *mcp.ClientSession, name, args string) ([]fencetest.Letter, string) {
 	t.Helper()
 	text, failed := use(t, s, name, args)
@@ -281,8 +281,8 @@ func TestNativeTools(t *testing.T) {
 	}
 }
 
-// TestReadingIsPresented holds that whatever way mail for the agent was asked for, it counts as handed over, and that
-// of others' mail nothing is recorded.
+// TestReadingIsPresented checks that the agent's mail counts as presented whichever filter it was read by, and that
+// nothing is recorded for others' mail.
 func TestReadingIsPresented(t *testing.T) {
 	for _, filter := range []string{"thread", "to", "query", "since", "id", "nothing"} {
 		room := openRoom(t)
@@ -368,7 +368,7 @@ func testNativeResources(t *testing.T, version string) {
 	if err := ann.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "mailbox://lab/ann"}); err != nil {
 		t.Fatal(err)
 	}
-	// Since 2026-07-28 Subscribe returns before the server has seen it, so a first message may come too early.
+	// Since 2026-07-28 Subscribe returns before the server has processed it, so a first message may be too early.
 	deadline := time.After(10 * time.Second)
 	for told := false; !told; {
 		for _, to := range []string{"bea", "ann"} {
@@ -425,7 +425,7 @@ func TestNativePrompts(t *testing.T) {
 	}
 }
 
-// What other agents wrote is harmless in every way in which it reaches a model.
+// Text of other agents is harmless in every form in which it reaches a model.
 func TestToolsFenceMail(t *testing.T) {
 	room := openRoom(t)
 	ann := connectNative(t, room, "ann")
@@ -460,7 +460,7 @@ func TestToolsFenceMail(t *testing.T) {
 	}
 }
 
-// TestSendLater: an agent has a message sent later, to itself as a reminder.
+// TestSendLater: an agent sends a message later, to itself as a reminder.
 func TestSendLater(t *testing.T) {
 	room := openRoom(t)
 	session := connectNative(t, room, "bea")

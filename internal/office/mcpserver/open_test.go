@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestP13_ReadTellsWhatIsOpen holds that an agent is told with its mail what waits for its answer, read or not, and
-// which of its own questions are open: by ids alone, because whatever else a question holds has to be fenced.
+// TestP13_ReadTellsWhatIsOpen checks that an agent is told, along with its mail, which questions wait for its answer,
+// read or not, and which of its own are open: by id alone, because any other part of a question must be fenced.
 func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
 	room := openRoom(t)
 	ask := func(from mail.Name, to, body string) mail.ID {
@@ -53,7 +53,7 @@ func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// counted counts the looks at a room.
+// counted counts the calls of a room's Inbox.
 type counted struct {
 	mail.Service
 	looks int
@@ -69,7 +69,7 @@ func (c *counted) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, 
 	return c.Service.History(ctx, q)
 }
 
-// TestReadLooksOnce holds that reading the inbox is one call, which tells what is open too.
+// TestReadLooksOnce checks that reading the inbox is one call, which also reports the open questions.
 func TestReadLooksOnce(t *testing.T) {
 	room := openRoom(t)
 	if _, err := room.As("bea").Send(t.Context(), mail.Draft{To: mail.Recipients{"ann"}, Type: "question",

@@ -19,10 +19,10 @@ type presenceParams struct {
 	Release []string   `json:"release"`
 }
 
-// presence is an agent as it is told of itself.
+// presence is an agent as set_presence describes it to itself.
 type presence struct {
 	agentLine
-	Holds []string `json:"holds,omitempty"` // of what it asked for
+	Holds []string `json:"holds,omitempty"` // claims it got of those it asked for
 }
 
 func setPresence(ctx context.Context, c *dialect.Call, p presenceParams) (out presence, err error) {
@@ -40,7 +40,7 @@ func setPresence(ctx context.Context, c *dialect.Call, p presenceParams) (out pr
 	return out, err
 }
 
-// claim takes what words stand for. Who is refused is told by mail when it is free.
+// claim takes the targets that words name. A caller that is refused gets mail when they are free.
 func claim(ctx context.Context, svc mail.Service, words []string) (holds []string, err error) {
 	got, err := svc.Claim(ctx, mail.ClaimRequest{Words: words, Wait: true})
 	if err != nil {

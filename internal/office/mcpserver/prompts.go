@@ -27,7 +27,7 @@ func inboxPrompt(ctx context.Context, c *dialect.Call, _ map[string]string) (str
 	return mailAfter(ctx, c, "")
 }
 
-// mailAfter shows what is unread behind start. It marks nothing: a client may ask for all prompts when it starts, only
+// mailAfter shows the unread mail after start. It marks nothing: a client may ask for all prompts at start-up, only
 // to list them (opencode 1.18.33 does).
 func mailAfter(ctx context.Context, c *dialect.Call, start string) (string, error) {
 	page, err := c.Service.Inbox(ctx, mail.InboxQuery{Bytes: fence.Budget})

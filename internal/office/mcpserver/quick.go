@@ -14,30 +14,30 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// A Server is a server of the SDK that answers some calls without it. The SDK decodes a call up to eight times, each
-// time through a buffer of 64 kB, which takes ten times as long as what most tools do. So an ordinary call of a quick
-// tool goes straight to the tool; the SDK answers whatever is out of the ordinary, and knows every tool.
+// A Server is a server of the SDK that answers some calls without it. The SDK decodes a call up to eight times,
+// each time through a buffer of 64 kB, which takes ten times as long as most tools do. So an ordinary call of a
+// quick tool goes straight to the tool; the SDK knows every tool and answers all other calls.
 type Server struct {
 	*mcp.Server
 	modern    bool   // the stateless era is served
-	signature string // what ends a result of that era, whose server signs each
+	signature string // ends a result of the stateless era, in which the server signs each
 	forward   Forward
 
 	mu    sync.RWMutex
 	tools map[string]served // guarded by mu: Beside may add to it while the server serves
 
-	methods map[string]method // beside the SDK's; set before the server serves
+	methods map[string]method // not the SDK's; set before the server serves
 }
 
-// served is a tool as it is run, by the SDK or without it.
+// served is a tool in runnable form, for calls through the SDK or without it.
 type served struct {
 	run   toolFunc
-	waits bool // takes long: run without the SDK only where nothing but lines is to be sent meanwhile
+	waits bool // takes long: over HTTP the SDK runs it, which can send other messages meanwhile
 }
 
-// Forward carries a call, which is one line, to where its tool can be run at once; waits says that the tool waits for
-// something to happen. It calls answered, once, with the response on one line, or with an error if there is none: then
-// the call is run here, under the same key.
+// Forward carries a call, which is one line, to a process that can run its tool directly; waits says that the tool
+// waits for an event. It calls answered once, with the response on one line, or with an error if there is none; in
+// that case the call runs here, under the same key.
 type Forward func(ctx context.Context, waits bool, key string, call []byte, answered func(response []byte, err error))
 
 // newServer returns a server without tools. opts must not be nil.
@@ -52,11 +52,11 @@ func signature(is *mcp.Implementation) string {
 	return `,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":` + string(name) + `}`
 }
 
-// A toolFunc runs a tool that asks nothing of its client and answers with text alone. One that does not wait takes no
-// longer than a room takes to answer, and tells no progress.
+// A toolFunc runs a tool that asks nothing of its client and answers with text alone. A tool that does not wait
+// takes no longer than a room takes to answer, and reports no progress.
 type toolFunc func(ctx context.Context, c *toolCall) toolAnswer
 
-// add tells the SDK of a tool, and answers ordinary calls of it without the SDK.
+// add registers a tool with the SDK, and answers ordinary calls of it without the SDK.
 func (s *Server) add(t *mcp.Tool, as served) {
 	s.mu.Lock()
 	s.tools[t.Name] = as
@@ -65,7 +65,7 @@ func (s *Server) add(t *mcp.Tool, as served) {
 		p := req.Params
 		a := as.run(ctx, &toolCall{Name: p.Name, Arguments: jsonx.Value(p.Arguments), Meta: p.Meta,
 			notify: func(p *mcp.ProgressNotificationParams) error { return req.Session.NotifyProgress(ctx, p) }})
-		a.settle(ctx.Err() == nil) // the SDK does not say what becomes of it
+		a.settle(ctx.Err() == nil) // the SDK does not report whether the answer arrived
 		return a.result(), nil
 	})
 }
@@ -76,13 +76,13 @@ type toolCall struct {
 	Arguments jsonx.Value    `json:"arguments"`
 	Meta      map[string]any `json:"_meta"`
 
-	// made for the call, which may come twice and is to be carried out once; "": it comes once
+	// idempotency key made for the call, which may arrive twice; "": it arrives once
 	key string
 
-	notify func(*mcp.ProgressNotificationParams) error // tells the client progress; nil: somebody else does
+	notify func(*mcp.ProgressNotificationParams) error // reports progress to the client; nil: someone else does
 }
 
-// An ordinaryCall is a tools/call that is exactly as the protocol has it.
+// An ordinaryCall is a tools/call in exactly the protocol's standard form.
 type ordinaryCall struct {
 	Version string      `json:"jsonrpc"`
 	ID      jsonx.Value `json:"id"`
@@ -92,7 +92,7 @@ type ordinaryCall struct {
 	modern bool // of the stateless era
 }
 
-// parseOrdinary returns the call in body, or nil if there is anything that an ordinary call does not have.
+// parseOrdinary returns the call in body, or nil if it has anything that an ordinary call does not have.
 func parseOrdinary(body []byte) *ordinaryCall {
 	c := &ordinaryCall{}
 	if err := jsonx.UnmarshalStrict(body, c); err != nil || c.Version != "2.0" || c.Method != "tools/call" ||
@@ -106,8 +106,8 @@ func parseOrdinary(body []byte) *ordinaryCall {
 	return c
 }
 
-// saysClient reports whether a request of the stateless era says what its client is able to do, and what it is if
-// it says that at all. No quick tool needs to know.
+// saysClient reports whether a request of the stateless era names its client's capabilities, and gives its client
+// info, if any, as an object. No quick tool needs either.
 func saysClient(meta map[string]any) bool {
 	_, able := meta[mcp.MetaKeyClientCapabilities].(map[string]any)
 	info, named := meta[mcp.MetaKeyClientInfo]
@@ -115,8 +115,7 @@ func saysClient(meta map[string]any) bool {
 	return able && (is || !named)
 }
 
-// ordinary reports whether the header of a POST is as a client's library makes it for the call, for the era of which
-// the call is.
+// ordinary reports whether the header of a POST is one that a client library sends for the call, in the call's era.
 func (c *ordinaryCall) ordinary(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	accept := strings.Join(h["Accept"], ",")
@@ -131,7 +130,7 @@ func (c *ordinaryCall) ordinary(h http.Header) bool {
 	return version == stateless && h.Get("Mcp-Method") == c.Method && h.Get("Mcp-Name") == c.Params.Name
 }
 
-// tool returns the tool that c calls; it has no run if there is none that is served without the SDK.
+// tool returns the tool that c calls; its run is nil if no tool of that name is served without the SDK.
 func (s *Server) tool(c *ordinaryCall) served {
 	if c.modern && !s.modern {
 		return served{}

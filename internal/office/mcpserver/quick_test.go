@@ -35,7 +35,7 @@ func countSDK(s *Server) *atomic.Int32 {
 	return n
 }
 
-// callsOfBothKinds are calls of an ordinary client, and of others, in both eras.
+// callsOfBothKinds returns ordinary and odd calls, in both eras.
 func callsOfBothKinds() (ordinary, odd []string) {
 	const client = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientCapabilities":{"roots":{}},"progressToken":7,` +
@@ -59,7 +59,7 @@ func callsOfBothKinds() (ordinary, odd []string) {
 	return ordinary, odd
 }
 
-// withQuick is an office with tools that are called without the SDK, or not.
+// withQuick gives an office tools that are called without the SDK, or, if not quick, through it.
 func withQuick(o *office, quick bool) *atomic.Int32 {
 	o.server.addQuick(emptyTool("fails"), func(context.Context, *toolCall) toolAnswer {
 		return toolAnswer{text: "it cannot", failed: true}
@@ -75,8 +75,8 @@ func withQuick(o *office, quick bool) *atomic.Int32 {
 	return countSDK(o.server)
 }
 
-// TestOrdinaryCallsSkipTheSDK holds that ordinary calls do not go through the SDK, that others do, and that no client
-// can tell the difference by what it is answered.
+// TestOrdinaryCallsSkipTheSDK checks that ordinary calls bypass the SDK, that others use it, and that the answers do
+// not differ.
 func TestOrdinaryCallsSkipTheSDK(t *testing.T) {
 	ordinary, odd := callsOfBothKinds()
 	check := func(t *testing.T, ask func(t *testing.T, quick bool, body string) (response string, sdk int32)) {
@@ -135,7 +135,7 @@ func TestOrdinaryCallsSkipTheSDK(t *testing.T) {
 	})
 }
 
-// parsed returns the value of a JSON text, or the text.
+// parsed returns the value of a JSON text, or the text itself.
 func parsed(t *testing.T, text string) any {
 	t.Helper()
 	var v any
@@ -145,7 +145,7 @@ func parsed(t *testing.T, text string) any {
 	return v
 }
 
-// A header that is not as a client's library makes it is the SDK's to judge.
+// The SDK judges a header that no client library sends.
 func TestOddHeadersGoToTheSDK(t *testing.T) {
 	modern := []string{headerVersion, stateless, "Mcp-Method", "tools/call", "Mcp-Name", "whoami"}
 	for name, test := range map[string]struct {
@@ -176,7 +176,7 @@ func TestOddHeadersGoToTheSDK(t *testing.T) {
 	}
 }
 
-// A quick call that a client cancels is cancelled, on stdio.
+// On stdio, a client can cancel a quick call.
 func TestCancelQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipe()
@@ -197,14 +197,14 @@ func TestCancelQuick(t *testing.T) {
 	})
 }
 
-// sendLine is a send as a front hands it on, under a key.
+// sendLine is a send as a front forwards it, under a key.
 func sendLine(key, body string) string {
 	return key + ` {"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"send_message",` +
 		`"arguments":{"to":"bea","body":"` + body + `"}}}` + "\n"
 }
 
-// TestServeCalls holds what a connection for calls promises: an answer by key, nothing for what is not served there,
-// and one message of a key.
+// TestServeCalls checks the promises of a connection for calls: an answer by key, an empty one for a call that is not
+// served there, and one message a key.
 func TestServeCalls(t *testing.T) {
 	room := openRoom(t)
 	box := Mailbox{Service: room.As("ann"), Room: "lab", Agent: "ann", Version: "test"}
@@ -246,7 +246,7 @@ func unread(t *testing.T, s mail.Service) int {
 	return page.Unread
 }
 
-// TestForward holds that a front hands ordinary calls on as they came, and runs one that was lost on the way itself,
+// TestForward checks that a front forwards ordinary calls unchanged, and itself runs one that was lost on the way,
 // under the same key: the room has one message.
 func TestForward(t *testing.T) {
 	room := openRoom(t)

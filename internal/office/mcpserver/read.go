@@ -23,7 +23,7 @@ type readParams struct {
 	Limit  int      `json:"limit"`
 }
 
-// ofInbox reports whether what is unread is asked for, and nothing else.
+// ofInbox reports whether the call asks for unread mail and nothing else.
 func (p *readParams) ofInbox() bool {
 	return p.Thread == "" && p.Since == "" && p.To == "" && p.Query == ""
 }
@@ -40,7 +40,7 @@ func readMessages(ctx context.Context, c *dialect.Call, p readParams) (dialect.P
 	return readHistory(ctx, c, p)
 }
 
-// readOne shows a message from a place of its text on, and at its beginning what became of it.
+// readOne shows a message from an offset in its text, and at offset 0 also the state of its deliveries.
 func readOne(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose, error) {
 	it, err := c.Service.Message(ctx, p.ID)
 	if err != nil {
@@ -64,7 +64,7 @@ func readOne(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose,
 	return dialect.Prose(text), nil
 }
 
-// became is a line that says where the deliveries of a message stand.
+// became is a line with the state of each delivery of a message.
 func became(ds []mail.Delivery) (string, error) {
 	if len(ds) == 0 {
 		return "", nil
@@ -118,11 +118,11 @@ func readInbox(ctx context.Context, c *dialect.Call, p readParams) (dialect.Pros
 	}}, toolDoor), nil
 }
 
-// maxGiven is how many messages are named at most that a session was given before.
+// maxGiven limits the messages that an answer names as given before.
 const maxGiven = 100
 
-// givenBefore names, behind a space, the messages up to a place that this session was given before: its model has
-// their text, and pays for it with every request.
+// givenBefore names, after a space, the messages up to a sequence number that this session was given before: its
+// model has their text, and pays for it with every request.
 func givenBefore(given []mail.Item, last mail.Seq) string {
 	var ids []string
 	more := 0
@@ -144,8 +144,8 @@ func givenBefore(given []mail.Item, last mail.Seq) string {
 	return " Given to you before in this session (with id it is shown again): " + strings.Join(ids, ", ") + "."
 }
 
-// open says, behind a space, which questions wait for the agent's answer, which of its own are open, and that the page
-// is not new, if so.
+// open lists, after a space, the questions that wait for the agent's answer and the agent's own open questions, and
+// says if the page is stale.
 func open(p *mail.Page) string {
 	list := func(start string, n int, ids []mail.ID) string {
 		if n == 0 {
@@ -168,7 +168,7 @@ func open(p *mail.Page) string {
 	return said
 }
 
-// readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.
+// readHistory shows the messages of the room that match: the newest or, after a cursor, the first.
 func readHistory(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose, error) {
 	q := mail.HistoryQuery{Thread: p.Thread, To: p.To, Search: p.Query, After: p.After, Before: p.Before,
 		Limit: p.Limit}

@@ -8,12 +8,12 @@ import (
 	"pennypost/internal/fence"
 )
 
-// codeSessionNotFound is what the TypeScript and Python SDKs send with 404; no revision of
-// the specification names a code.
+// codeSessionNotFound is the code that the TypeScript and Python SDKs send with 404; no revision of the
+// specification names one.
 const codeSessionNotFound = -32001
 
-// A refusal is a request answered by us instead of the SDK: an HTTP status whose body is a
-// JSON-RPC error, which both eras allow for a failure of the transport.
+// A refusal is an answer by us instead of the SDK: an HTTP status whose body is a JSON-RPC error, which both eras
+// allow for a failure of the transport.
 type refusal struct {
 	status int
 	body   rpcError
@@ -31,7 +31,7 @@ type rpcError struct {
 
 func newRPCError(id json.RawMessage, code int, msg string) rpcError {
 	e := rpcError{Version: "2.0", ID: id}
-	e.Error.Code, e.Error.Message = code, wording.Clip(fence.Text(msg), fence.MaxError) // it quotes what came
+	e.Error.Code, e.Error.Message = code, wording.Clip(fence.Text(msg), fence.MaxError) // may quote input
 	return e
 }
 
@@ -47,7 +47,7 @@ func (r *refusal) to(msg message) *refusal {
 
 func (r *refusal) write(w http.ResponseWriter) {
 	data, err := json.Marshal(r.body)
-	if err != nil { // an ID that came as valid JSON leaves as such
+	if err != nil { // cannot happen: an ID was parsed as valid JSON
 		http.Error(w, http.StatusText(r.status), r.status)
 		return
 	}

@@ -11,23 +11,21 @@ import (
 )
 
 const (
-	// resumeGrace is how long a call of a session goes on for a client that hung up. Clients
-	// come back after a second or two; one that does not is gone, and nothing may be taken
-	// for delivered to it.
+	// resumeGrace is how long a call of a session continues after its client hung up. Clients reconnect after a
+	// second or two; one that does not is gone, and nothing may count as delivered to it.
 	resumeGrace = 10 * time.Second
 
-	// Of calls that ended, so many and so many bytes are kept for a client that lost their
-	// end on the way.
+	// The most ended calls, and bytes of them, kept for a client that lost the end of an answer.
 	maxLeft      = 8
 	maxLeftBytes = 256 << 10
 )
 
-// A sessionCall is a request of a session and what was sent for it, which a client whose
-// connection broke asks for again with a GET and Last-Event-ID (2025-11-25,
-// basic/transports, Resumability and Redelivery). Guarded by sessions.mu except id.
+// A sessionCall is a request of a session and the events sent for it, which a client whose connection broke asks
+// for again with a GET and Last-Event-ID (2025-11-25, basic/transports, Resumability and Redelivery). Guarded by
+// sessions.mu except id.
 type sessionCall struct {
 	id     json.RawMessage
-	stream string // the SDK's name for it, once it has one
+	stream string // the SDK's name for its stream, once it has one
 	events [][]byte
 
 	attached chan struct{} // closed when its HTTP request ends; nil if it has none
@@ -52,10 +50,9 @@ func withCall(ctx context.Context, c *sessionCall) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// resume returns the call that a Last-Event-ID belongs to, if it is known, attached to the
-// request that asks and that hangUp ends. A request that it was attached to is ended first:
-// a client notices sooner than we do that a connection is dead. Event ids are the SDK's: the
-// stream, "_" and a number.
+// resume returns the call of a Last-Event-ID, if it is known, attached to the new request, which hangUp ends. It
+// first ends a request that the call is still attached to: a client notices a dead connection sooner than we do.
+// Event ids are the SDK's: the stream, "_" and a number.
 func (t *sessions) resume(ctx context.Context, s *session, lastEventID string, hangUp func()) *sessionCall {
 	stream, _, _ := strings.Cut(lastEventID, "_")
 	for {
@@ -89,15 +86,14 @@ func (s *session) attachLocked(c *sessionCall, hangUp func()) {
 	s.left = slices.DeleteFunc(s.left, func(l *sessionCall) bool { return l == c })
 }
 
-// detach parts a call from its HTTP request, at whose end the client had or had not hung
-// up.
+// detach separates a call from its HTTP request, which has ended, because the client hung up or not.
 func (t *sessions) detach(s *session, c *sessionCall, hungUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	close(c.attached)
 	c.attached = nil
 	switch {
-	case t.byID[s.id] != s: // ended, perhaps before it knew of the call
+	case t.byID[s.id] != s: // ended, perhaps before the session knew of the call
 		t.ending.Go(func() { t.cancelCall(s.id, c.id) })
 	case hungUp:
 		c.grace = time.AfterFunc(resumeGrace, func() { t.abandon(s, c) })
@@ -106,7 +102,7 @@ func (t *sessions) detach(s *session, c *sessionCall, hungUp bool) {
 	}
 }
 
-// abandon cancels a call whose client has not come back, if that is still so.
+// abandon cancels a call whose client has not come back.
 func (t *sessions) abandon(s *session, c *sessionCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +114,7 @@ func (t *sessions) abandon(s *session, c *sessionCall) {
 	t.ending.Go(func() { t.cancelCall(s.id, c.id) })
 }
 
-// leaveLocked keeps c for a while after its end and forgets older ones.
+// leaveLocked keeps c for a while after its end and drops older ones.
 func (s *session) leaveLocked(c *sessionCall) {
 	s.left = append(s.left, c)
 	size := 0
@@ -144,8 +140,8 @@ func (t *sessions) Open(ctx context.Context, id, stream string) error {
 	return nil
 }
 
-// Append implements mcp.EventStore. Events of a session's standalone stream are not kept: they are only news, clients
-// read the current state instead of catching up with them, and there is no end to them.
+// Append implements mcp.EventStore. It does not keep events of a session's standalone stream: that stream has no
+// end, and clients read the current state instead of replaying it.
 func (t *sessions) Append(_ context.Context, id, stream string, event []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,5 +185,5 @@ func (t *sessions) After(_ context.Context, id, stream string, index int) iter.S
 	}
 }
 
-// SessionClosed implements mcp.EventStore. The table forgets a session by itself.
+// SessionClosed implements mcp.EventStore. It does nothing: the table drops sessions itself.
 func (t *sessions) SessionClosed(context.Context, string) error { return nil }

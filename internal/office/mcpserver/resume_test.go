@@ -29,7 +29,7 @@ func newCaller(t *testing.T, o *office) *caller {
 	return &caller{t: t, client: c, session: initialize(t, c)}
 }
 
-// send sends a request of the session and returns with its response's status.
+// send sends a request of the session and returns the response's status.
 func (c *caller) send(method, body string, headers ...string) int {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -55,8 +55,8 @@ func (c *caller) answer() string {
 	return nextLine(c.t, c.body, "data: {")
 }
 
-// A client whose connection broke comes back for the answer, whether it was given before
-// or after that, and its call does not notice. A client that stays away loses it.
+// A client whose connection broke comes back for the answer, given before or after that, and its call does not
+// notice. A client that stays away loses it.
 func TestResume(t *testing.T) {
 	const length = resumeGrace / 2
 	for _, test := range []struct {
@@ -127,7 +127,7 @@ func TestResumeOverDeadConnection(t *testing.T) {
 	})
 }
 
-// What a client has seen is not sent again.
+// Events that a client has seen are not sent again.
 func TestResumeFromLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -149,7 +149,7 @@ func TestResumeFromLastSeen(t *testing.T) {
 	})
 }
 
-// A client that came back and hung up again has the whole grace again.
+// A client that came back and hung up again gets the whole grace again.
 func TestResumeThenGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -171,7 +171,7 @@ func TestResumeThenGone(t *testing.T) {
 	})
 }
 
-// Of answered calls the last few can be asked for again; a call under way always can.
+// The last few answered calls can be asked for again; a call under way always can.
 func TestKeptAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -217,7 +217,7 @@ func TestKeptAnswers(t *testing.T) {
 	})
 }
 
-// News is not caught up with: a stream that is opened again has what comes, not what was.
+// News is not replayed: a reopened stream has new events only.
 func TestStandaloneStreamReopened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})

@@ -19,23 +19,23 @@ type rosterParams struct {
 	Limit int        `json:"limit"`
 }
 
-// agentLine is a line of the roster as an answer shows it.
+// agentLine is an agent as the roster shows it. The question of an asking agent is for its person alone.
 type agentLine struct {
 	Name     mail.Name  `json:"name"`
 	Roles    []string   `json:"roles,omitempty"`
 	Tags     []string   `json:"tags,omitempty"`
 	State    mail.State `json:"state"`
-	Asking   mail.Time  `json:"asking_since,omitzero"` // when its client has asked its person: what, is theirs alone
+	Asking   mail.Time  `json:"asking_since,omitzero"` // since when its client asks its person
 	Task     string     `json:"task,omitempty"`
 	Parent   mail.Name  `json:"parent,omitempty"`
 	Seen     mail.Time  `json:"last_seen,omitzero"`
 	Unread   int        `json:"unread,omitzero"`
 	Door     string     `json:"door,omitempty"`
-	On       string     `json:"on,omitempty"`      // the machine that it is on, if the room has several
-	Unlisted int        `json:"unlisted,omitzero"` // roles and tags that are left out
+	On       string     `json:"on,omitempty"`      // its machine, if the room has several
+	Unlisted int        `json:"unlisted,omitzero"` // roles and tags left out
 }
 
-// maxWords is how many roles, and how many tags, of an agent an answer shows.
+// maxWords limits the roles, and the tags, of an agent in an answer.
 const maxWords = 10
 
 func lineOf(a *mail.Agent) agentLine {
@@ -51,13 +51,13 @@ func lineOf(a *mail.Agent) agentLine {
 	}
 }
 
-// short is what is shown of an agent whose line would fill an answer by itself.
+// short is the line of an agent whose full line would fill an answer by itself.
 func (m agentLine) short() agentLine {
 	return agentLine{Name: m.Name, State: m.State, Asking: m.Asking, Seen: m.Seen, Unread: m.Unread, Door: m.Door,
 		Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
 }
 
-// maxRosterLine is how many bytes a line of the roster may take: an agent has up to fifty roles and tags of 128 bytes.
+// maxRosterLine limits a roster line, in bytes: an agent has up to fifty roles and tags of 128 bytes.
 const maxRosterLine = 2000
 
 func rosterLine(a *mail.Agent) agentLine {
@@ -72,12 +72,12 @@ type roster struct {
 	You    mail.Name     `json:"you"`
 	Room   mail.RoomName `json:"room"`
 	Agents []agentLine   `json:"agents"`
-	// Total is how many agents there are of the kind that was asked for, if not all of them are listed.
+	// Total is the number of matching agents, if not all of them are listed.
 	Total int    `json:"total,omitzero"`
 	Next  string `json:"next,omitempty"` // the argument after of the next page
 }
 
-// listAgents lists those who are live first, each part by name.
+// listAgents lists live agents first, then the others, each part by name.
 func listAgents(ctx context.Context, c *dialect.Call, p rosterParams) (dialect.Prose, error) {
 	if p.Limit < 0 {
 		return "", mail.Errorf(mail.Invalid,
@@ -120,18 +120,18 @@ func listAgents(ctx context.Context, c *dialect.Call, p rosterParams) (dialect.P
 	return dialect.Prose(text), err
 }
 
-// prose reports whether there is anything in a line that its agent has put into words of its own. Such a list is
-// fenced; one of names alone is not.
+// prose reports whether a line has anything in its agent's own words. Such a list is fenced; one of plain names is
+// not.
 func (m agentLine) prose() bool {
 	return m.Task != "" || slices.ContainsFunc(slices.Concat([]string{string(m.Name), string(m.Parent)}, m.Roles,
 		m.Tags), func(word string) bool { return mail.Slug(word) != word })
 }
 
-// mostLines is more lines of a roster than an answer holds: the shortest takes some 40 bytes.
+// mostLines is more roster lines than an answer holds: the shortest takes some 40 bytes.
 const mostLines = 500
 
-// find returns those behind the place p.After that p asks for, as many as an answer may hold and one more, the live
-// ones first; and how many there are before and behind it.
+// find returns the agents after the cursor p.After that match p, as many as an answer may hold and one more, live
+// ones first; and the total before and after it.
 func (p *rosterParams) find(ctx context.Context, svc mail.Service) (found []mail.Agent, total int, err error) {
 	kind, after, _ := strings.Cut(p.After, ":")
 	for _, part := range []struct {
@@ -162,13 +162,13 @@ func (p *rosterParams) find(ctx context.Context, svc mail.Service) (found []mail
 	return found, total, nil
 }
 
-// live and others begin the places of the list's two parts, and sort in their order.
+// live and others begin the cursors of the list's two parts, and sort in their order.
 const (
 	live   = "live"
 	others = "other"
 )
 
-// place is where an agent stands in the list.
+// place is the cursor of an agent in the list.
 func place(a *mail.Agent) string {
 	if a.State.Live() {
 		return live + ":" + string(a.Name)

@@ -5,8 +5,8 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// tools are the six. Their schemas are written by hand, because every agent pays for them in tokens, and their input
-// is decoded by us, strictly, because the SDK's validation costs more than the call.
+// tools returns the six tools. Their schemas are written by hand, because every agent pays for them in tokens, and
+// we decode their input ourselves, strictly, because the SDK's validation costs more than the call.
 func tools() []dialect.Tool {
 	typeNames := `["` + mail.TypeNames(`","`) + `"]`
 	return []dialect.Tool{

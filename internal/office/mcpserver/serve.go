@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// serving returns a server of a mailbox with the tools and prompts of an endpoint. opts has what it offers besides.
+// serving returns a server of a mailbox with the tools and prompts of an endpoint. opts has its other features.
 func serving(box Mailbox, is *mcp.Implementation, e dialect.Endpoint, opts *mcp.ServerOptions) *Server {
 	opts.Instructions, opts.Logger = box.introduce(e.Instructions), box.Log
 	if opts.Capabilities == nil {
@@ -27,8 +27,8 @@ func serving(box Mailbox, is *mcp.Implementation, e dialect.Endpoint, opts *mcp.
 	return s
 }
 
-// NewDialect returns the MCP server of an agent that speaks another protocol: the tools and prompts of one of its
-// endpoints and no others.
+// NewDialect returns the MCP server of an agent that speaks another protocol: the tools and prompts of one endpoint
+// and no others.
 func NewDialect(box Mailbox, name string, e dialect.Endpoint) *Server {
 	return serving(box.logged(), &mcp.Implementation{Name: name, Title: "Pennypost: " + name, Version: box.Version}, e,
 		&mcp.ServerOptions{})
@@ -47,29 +47,29 @@ func (s *Server) Beside(box Mailbox, e dialect.Endpoint) {
 	}
 }
 
-// meta asks Claude Code, which puts an answer of more than 25,000 tokens into a file, to take a whole letter.
+// meta asks Claude Code, which puts an answer of more than 25,000 tokens into a file, to accept a whole letter.
 func meta(t dialect.Tool) mcp.Meta {
 	if !t.Letters {
 		return nil
 	}
-	return mcp.Meta{"anthropic/maxResultSizeChars": 500_000} // no more is granted
+	return mcp.Meta{"anthropic/maxResultSizeChars": 500_000} // the most that it grants
 }
 
-// serve returns a tool as it is run for a mailbox, whichever way a call of it came.
+// serve returns a tool in runnable form for a mailbox.
 func (box Mailbox) serve(t dialect.Tool) served { return served{box.running(t), t.Waits} }
 
-// call returns what a tool or a prompt of the mailbox has to know of its use.
+// call returns the context of one use of a tool or prompt of the mailbox.
 func (box Mailbox) call(c *toolCall) *dialect.Call {
 	return &dialect.Call{Service: box.Service, Caller: box.Agent, Also: box.Also, Room: box.Room, Tool: c.Name,
 		Args: c.Arguments, Key: c.key, Waiting: c.reportProgress, Now: time.Now(), Log: box.Log}
 }
 
-// marking is how long a tool may take for what it does when its answer was given.
+// marking is how long a tool's Given may take.
 const marking = 10 * time.Second
 
-// running returns what runs a tool.
+// running returns the function that runs a tool.
 func (box Mailbox) running(t dialect.Tool) toolFunc {
-	giving := make(chan struct{}, 1) // has something in it from the run of a tool with Given to its end
+	giving := make(chan struct{}, 1) // a lock from the run of a tool with Given to the end of Given
 	return func(ctx context.Context, c *toolCall) toolAnswer {
 		at, err := box.of(ctx, c.Meta)
 		if err != nil {

@@ -9,19 +9,18 @@ import (
 	"pennypost/internal/base/life"
 )
 
-// maxSessions is how many sessions one credential may hold. A client that opens one for
-// every call and closes none loses its oldest instead of our memory; no honest agent runs
-// so many at once.
+// maxSessions limits the sessions of one credential. A client that opens one for every call and closes none loses
+// its oldest instead of filling our memory; no honest agent runs that many at once.
 const maxSessions = 64
 
-// goneAfter is how long a session lives when a client that had listened hung up and opened nothing since: its process
-// has ended. One that lost a connection comes back within seconds.
+// goneAfter is how long a session lives after its client, having listened, hung up and opened nothing since: the
+// client's process has ended. One that lost a connection reconnects within seconds.
 const goneAfter = 5 * time.Minute
 
-// sessions are the open sessions of the stateful era, and the SDK's EventStore for them.
-// The SDK keeps its own table, but ends a session only for lack of POSTs, cannot end them
-// all, and knows the owner only behind its own bearer-token middleware. Its own event store
-// keeps every stream of a session, and refuses to reopen one it had to cut.
+// sessions are the open sessions of the stateful era, and the SDK's EventStore for them. The SDK keeps its own
+// table, but ends a session only for lack of POSTs, cannot end them all, and knows the owner only with its own
+// bearer-token middleware. Its own event store keeps every stream of a session, and refuses to reopen one that it
+// had to cut.
 type sessions struct {
 	ctx        context.Context // parent of every session's
 	timeout    time.Duration
@@ -29,26 +28,26 @@ type sessions struct {
 
 	mu      sync.Mutex
 	byID    map[string]*session
-	opening map[string]int // by owner: admitted and not yet in byID
+	opening map[string]int // by owner: admitted and not in byID yet
 
 	ending sync.WaitGroup // ends of sessions and calls that no request waits for
 }
 
-// A session is bound to the identity that opened it and lives while a request of it is
-// open, and timeout longer.
+// A session is bound to the identity that opened it and lives while any of its requests is open, and timeout
+// longer.
 type session struct {
 	id     string
 	owner  string
 	server *Server
 	ctx    context.Context // parent of its requests
 	cancel context.CancelFunc
-	leave  func() // what the request that opened it stands on; set by open
+	leave  func() // unregisters the life.OnEnd of the request that opened it; set by open
 
 	// Guarded by sessions.mu.
 	open  int                     // requests
-	heard bool                    // its client has listened on a stream of its own
+	heard bool                    // its client has listened on the standalone stream
 	since time.Time               // when open became zero
-	timer *time.Timer             // expires the session unless a request is open then
+	timer *time.Timer             // expires the session unless a request is open at that time
 	calls map[string]*sessionCall // by stream: attached to a request, awaiting their client, or left
 	left  []*sessionCall          // ended or given up, oldest first
 }
@@ -89,14 +88,15 @@ func (t *sessions) admit(owner string) (admitted bool, done func()) {
 	}
 }
 
-// listens notes that the client of s listens on a stream of its own.
+// listens records that the client of s listens on the standalone stream.
 func (t *sessions) listens(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.heard = true
 }
 
-// open adds a session, held by the request of ctx, which opened it. It ends with what that stands on.
+// open adds a session, held by the request of ctx, which opened it. The session ends when the life of that
+// request's credential does.
 func (t *sessions) open(ctx context.Context, id, owner string, server *Server) *session {
 	s := &session{id: id, owner: owner, server: server, open: 1, calls: make(map[string]*sessionCall)}
 	s.ctx, s.cancel = context.WithCancel(t.ctx)
@@ -166,7 +166,7 @@ func (t *sessions) end(s *session) {
 	t.finish(s, calls)
 }
 
-// endAll ends every session. No request may be open or come.
+// endAll ends every session. No request may be open or arrive.
 func (t *sessions) endAll() {
 	t.mu.Lock()
 	for _, s := range t.byID {
@@ -176,7 +176,7 @@ func (t *sessions) endAll() {
 	t.ending.Wait()
 }
 
-// removeLocked takes s out of the table and returns the calls it had.
+// removeLocked takes s out of the table and returns the ids of its calls.
 func (t *sessions) removeLocked(s *session) []json.RawMessage {
 	delete(t.byID, s.id)
 	s.timer.Stop()
@@ -187,8 +187,8 @@ func (t *sessions) removeLocked(s *session) []json.RawMessage {
 	return ids
 }
 
-// finish ends the requests of a session that is no longer in the table, cancels its calls,
-// for which closing it would only wait, and closes it.
+// finish ends the requests of a session that is no longer in the table, cancels its calls (closing the session
+// would only wait for them), and closes it.
 func (t *sessions) finish(s *session, calls []json.RawMessage) {
 	s.cancel()
 	t.mu.Lock()

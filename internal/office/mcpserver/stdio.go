@@ -23,28 +23,25 @@ import (
 const (
 	// maxLine bounds one message on stdio, as defaultMaxBody does over HTTP.
 	maxLine = 1 << 20
-	// drain is how long calls already made may go on after in has ended. A script that
-	// pipes its requests gets its answers; a client that closes our stdin to stop us, and
-	// kills after 2 s, finds us gone.
+	// drain is how long calls already made may continue after in has ended. A script that pipes its requests gets its
+	// answers; a client that closes our stdin to stop us, and kills us after 2 s, finds us gone.
 	drain = 500 * time.Millisecond
-	// maxCalls is how many calls are run, or answered to a client that does not read, at a time. A client has a few
-	// under way; one that has gone wrong would have any number, each with its memory.
+	// maxCalls limits the calls that run, or await a client that does not read their answers, at a time. A client has
+	// a few under way; a faulty one would have any number, each with its memory.
 	maxCalls = 256
-	// codeTooMany is of the error that further calls get, as JSON-RPC leaves it to servers.
+	// codeTooMany is the error code for further calls, from the range that JSON-RPC leaves to servers.
 	codeTooMany = -32000
 )
 
-// ServeStdio serves one client over in and out, one JSON-RPC message a line, in any
-// revision from 2024-11-05 to 2026-07-28 (basic/transports, stdio). Nothing else is
-// written to out. It returns nil after in has ended and the calls made have been answered
-// or, after half a second, cancelled, or after out was closed; and ctx's error once ctx is
-// done and all calls have returned. Handlers get ctx's values.
+// ServeStdio serves one client over in and out, one JSON-RPC message a line, in any revision from 2024-11-05 to
+// 2026-07-28 (basic/transports, stdio). It writes nothing else to out. It returns nil after in has ended and the
+// calls made have been answered or, after half a second, cancelled, or after out was closed; and ctx's error once
+// ctx is done and all calls have returned. Handlers get ctx's values.
 //
-// A line that is not a JSON-RPC message is answered with an error and does not end the
-// session, as it would in the SDK's own transport. So is a batch, which only 2025-03-26
-// knew.
+// A line that is not a JSON-RPC message is answered with an error and does not end the session, as it would in the
+// SDK's own transport. So is a batch, which only 2025-03-26 allowed.
 //
-// The caller keeps in and out. The goroutine that reads in ends only when a read does.
+// The caller keeps in and out. The goroutine that reads in ends only when a read returns.
 func ServeStdio(ctx context.Context, server *Server, in io.Reader, out io.Writer) error {
 	c := &stdioConn{
 		server:   server,
@@ -78,33 +75,33 @@ func ServeStdio(ctx context.Context, server *Server, in io.Reader, out io.Writer
 	return fmt.Errorf("serving mcp on stdio: %w", err)
 }
 
-// A stdioConn is both Transport and Connection of one ServeStdio. The SDK calls Read from
-// one goroutine, Write from many.
+// A stdioConn is both Transport and Connection of one ServeStdio. The SDK calls Read from one goroutine, Write from
+// many.
 type stdioConn struct {
 	server   *Server
 	ctx      context.Context // of quick calls
 	ids      ids
 	stopping <-chan struct{}
 	lines    chan line     // from scan; closed at the end of in
-	broken   chan error    // a slot: why a quick call could not be answered
+	broken   chan error    // one slot: why a quick call could not be answered
 	closed   chan struct{} // by Close
-	answered pause.Nudge   // nothing is owed
+	answered pause.Nudge   // no call awaits its answer
 	once     sync.Once
 
 	writing sync.Mutex
 	out     io.Writer // guarded by writing, which is held for I/O and nothing else
 
 	mu    sync.Mutex
-	calls map[jsonrpc.ID]string         // read and not answered by the SDK, with their methods
-	quick map[string]context.CancelFunc // calls that are being answered without it, by id
+	calls map[jsonrpc.ID]string         // read and not yet answered by the SDK, with their methods
+	quick map[string]context.CancelFunc // calls being answered without the SDK, by id
 	owed  int                           // such calls whose answers have not been written
-	begun bool                          // the session of an older era
-	ended bool                          // no quick call may begin
+	begun bool                          // a session of the older era has begun
+	ended bool                          // no further quick call may begin
 
 	running sync.WaitGroup // quick calls; Add only with mu held and ended false
 }
 
-// A line is one line of input without its end, or why there is none.
+// A line is one line of input without its end, or the error in its stead.
 type line struct {
 	text []byte
 	err  error
@@ -133,7 +130,7 @@ func (c *stdioConn) scan(in io.Reader) {
 	}
 }
 
-// callQuick answers text beside what follows if it is an ordinary call of a quick tool, and reports whether it is.
+// callQuick starts an ordinary call of a quick tool, and reports whether text is one.
 func (c *stdioConn) callQuick(text []byte) bool {
 	call := parseOrdinary(text)
 	if call == nil {
@@ -144,13 +141,13 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		return false
 	}
 	if c.crowded() {
-		_ = c.tooMany(json.RawMessage(call.ID)) // a client that does not read is not read from either
+		_ = c.tooMany(json.RawMessage(call.ID)) // blocks here: a client that does not read gets no further reads
 		return true
 	}
 	id := string(call.ID)
 	ctx, cancel := c.beginQuick(id, call.modern)
 	if ctx == nil {
-		return false // the SDK says what is wrong
+		return false // the SDK reports the error
 	}
 	if tool.waits {
 		call.Params.notify = c.notifyProgress
@@ -177,7 +174,7 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	c.server.forward(ctx, tool.waits, call.Params.key, text, func(response []byte, err error) {
 		stop()
 		if err != nil || len(response) == 0 {
-			go here() // which takes long, and says what is wrong
+			go here() // in a goroutine, because it takes long
 			return
 		}
 		answer(response, toolAnswer{})
@@ -185,20 +182,20 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	return true
 }
 
-// crowded reports whether no further call may begin.
+// crowded reports whether the most calls are under way.
 func (c *stdioConn) crowded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.calls)+c.owed >= maxCalls
 }
 
-// tooMany answers a call that may not begin.
+// tooMany refuses a call over maxCalls.
 func (c *stdioConn) tooMany(id json.RawMessage) error {
 	return c.reject(newRPCError(id, codeTooMany, fmt.Sprintf("%d calls are under way, and no more are run at a time: "+
 		"nothing was done. Wait for some of them", maxCalls)))
 }
 
-// notifyProgress tells the client how a call goes on.
+// notifyProgress reports a call's progress to the client.
 func (c *stdioConn) notifyProgress(p *mcp.ProgressNotificationParams) error {
 	params, err := json.Marshal(p)
 	if err != nil {
@@ -209,7 +206,7 @@ func (c *stdioConn) notifyProgress(p *mcp.ProgressNotificationParams) error {
 		'}'))
 }
 
-// beginQuick notes a quick call, and returns nil if there is a call of that id, or none may begin.
+// beginQuick records a quick call, and returns nil if a call of that id is under way, or none may begin.
 func (c *stdioConn) beginQuick(id string, modern bool) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,7 +223,7 @@ func (c *stdioConn) beginQuick(id string, modern bool) (context.Context, context
 // answerQuick writes the response to a quick call, and reports whether it could.
 func (c *stdioConn) answerQuick(id string, response []byte) bool {
 	c.mu.Lock()
-	delete(c.quick, id) // a client may use an id again as soon as it is answered
+	delete(c.quick, id) // a client may reuse an id as soon as it is answered
 	c.mu.Unlock()
 	err := c.writeLine(response)
 	if err != nil {
@@ -268,8 +265,8 @@ func (c *stdioConn) feed(l line) bool {
 	}
 }
 
-// readLine returns the next line, trimmed of white space, or errLineTooLong after skipping
-// one. A last line without its end is returned before the error that cut it off.
+// readLine returns the next line, trimmed of white space, or errLineTooLong after skipping one. A last line without
+// its end is returned before the error that cut it off.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	tooLong := false
@@ -287,7 +284,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 			return nil, errLineTooLong
 		}
 		if text = bytes.TrimSpace(text); len(text) > 0 {
-			return text, nil // the error comes again
+			return text, nil // the next read returns the error again
 		}
 		return nil, err
 	}
@@ -305,8 +302,8 @@ func (c *stdioConn) Close() error {
 	return nil
 }
 
-// Read implements mcp.Connection. An EOF makes the SDK cancel every call and refuse to
-// write their answers, which is why it is held back when in has ended.
+// Read implements mcp.Connection. It delays the EOF when in has ended, because an EOF makes the SDK cancel every
+// call and refuse to write the answers.
 func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		select {
@@ -329,7 +326,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// decode returns the message of a line, or nil after answering a line that is none.
+// decode returns the message of a line, or nil after answering a line that is not one.
 func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 	if l.err != nil && !errors.Is(l.err, errLineTooLong) {
 		return nil, l.err
@@ -363,8 +360,8 @@ func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 	return msg, nil
 }
 
-// awaitAnswers waits until every call has been answered, for at most drain. A subscription
-// is never answered and not waited for.
+// awaitAnswers waits until every call has been answered, for at most drain. It does not wait for a subscription,
+// which is never answered.
 func (c *stdioConn) awaitAnswers() {
 	timeout := time.After(drain)
 	for c.owing() {
@@ -405,7 +402,7 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-// settle takes a call out of what is owed.
+// settle applies take, which removes a call from those under way.
 func (c *stdioConn) settle(take func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

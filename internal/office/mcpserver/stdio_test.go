@@ -24,7 +24,7 @@ type pipe struct {
 	*office
 	in    *io.PipeWriter
 	out   *io.PipeReader
-	ended chan error // what ServeStdio returned
+	ended chan error // the result of ServeStdio
 }
 
 func openPipe(t *testing.T, ctx context.Context) *pipe {
@@ -34,7 +34,7 @@ func openPipe(t *testing.T, ctx context.Context) *pipe {
 	return p
 }
 
-// newPipe returns an office that is not yet served.
+// newPipe returns an office, not served yet.
 func newPipe() *pipe { return &pipe{office: newOffice(), ended: make(chan error, 1)} }
 
 func (p *pipe) serve(t *testing.T, ctx context.Context) {
@@ -155,7 +155,7 @@ func TestStdioAnswersBeforeEnd(t *testing.T) {
 	}
 }
 
-// A call that does not end does not keep the process: it is cancelled.
+// A call that does not end does not keep the process running: it is cancelled.
 func TestStdioEndsDespiteCalls(t *testing.T) {
 	listen :=
 		`{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["` + testURI + `"]},` + modernMeta + `}}`
@@ -182,7 +182,7 @@ func TestStdioEndsDespiteCalls(t *testing.T) {
 	}
 }
 
-// Cancelling the context ends the session although the client is silent and a call waits.
+// Cancelling the context ends the session even if the client is silent and a call waits.
 func TestStdioCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -249,9 +249,9 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// TestP12_CallsAtOnce holds that a client which makes thousands of calls without waiting for their answers has a few
-// of them run at a time, is told so of the others, and is served again when some have ended: calls of quick tools, and
-// those that the SDK runs.
+// TestP12_CallsAtOnce: a client that makes thousands of calls without waiting for their answers has maxCalls of them
+// run at a time, gets an error for the others, and is served again when some have ended. It covers calls of quick
+// tools and those that the SDK runs.
 func TestP12_CallsAtOnce(t *testing.T) {
 	const many = 5 * maxCalls
 	for _, quick := range []bool{true, false} {

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// maxPending is how far a response may run ahead of its client before the writer
-	// waits: over a thousand notifications, or one message of any size.
+	// maxPending is how far a response may run ahead of its client before the writer waits: over a thousand
+	// notifications, or one message of any size.
 	maxPending = 256 << 10
-	// maxChunk is what a client must take within the write timeout.
+	// maxChunk is how much a client must take within the write timeout.
 	maxChunk = 32 << 10
 	// farewell is how long the rest of a response may take after its request was cancelled.
 	farewell = time.Second
@@ -29,23 +29,22 @@ const keepAliveComment = ":\n\n"
 
 var errStreamEnded = errors.New("response has ended")
 
-// An exchange is what a stream needs to know of the request it answers.
+// An exchange is the part of a request that its stream needs.
 type exchange struct {
 	ctx       context.Context    // of the request
-	ids       ids                // by which the SDK knows calls
+	ids       ids                // translates the ids of calls
 	cancel    context.CancelFunc // ends it when its client is gone
-	begin     func(http.Header)  // if set, sees the header before it is sent
+	begin     func(http.Header)  // if set, gets the header before it is sent
 	patient   bool               // the answer may take long: see stream.beat
 	keepAlive time.Duration
 	timeout   time.Duration
 }
 
-// A stream is the ResponseWriter through which the SDK answers. One goroutine sends what
-// it wrote, so that the SDK, which notifies subscribers one after another and without a
-// deadline, is not held up by a client that stopped reading (go-sdk issue 1227). Each
-// chunk has a deadline of its own, which also overrides http.Server.WriteTimeout (issue
-// 1262), and a silent event stream gets comments, so that proxies let it live and dead
-// clients are noticed (issue 1229).
+// A stream is the ResponseWriter through which the SDK answers. A goroutine of its own sends the SDK's output, so
+// that a client that stopped reading does not hold up the SDK, which notifies subscribers one after another and
+// without a deadline (go-sdk issue 1227). Each chunk has a deadline of its own, which also overrides
+// http.Server.WriteTimeout (issue 1262), and a silent event stream gets comments, so that proxies keep it open and
+// dead clients are noticed (issue 1229).
 type stream struct {
 	exchange
 	w      http.ResponseWriter // body: written by run only
@@ -55,13 +54,13 @@ type stream struct {
 	done   chan struct{} // closed when run has returned
 
 	mu      sync.Mutex
-	room    sync.Cond // on mu: pending was taken, or nothing will be any more
+	room    sync.Cond // on mu: pending was taken, or never will be again
 	begun   bool      // header sent
 	events  bool      // as an event stream
 	pending []byte
 	flush   bool
 	ended   bool
-	until   time.Time // no write may take longer, if set
+	until   time.Time // the latest deadline of a write, if set
 	err     error     // why the client is gone
 }
 
@@ -80,8 +79,8 @@ func newStream(w http.ResponseWriter, x exchange) *stream {
 	return s
 }
 
-// end sends what is pending and gives the ResponseWriter back. What the SDK writes later
-// fails. Nobody is kept waiting for a client whose request was cancelled.
+// end sends the pending output and gives the ResponseWriter back. Later writes of the SDK fail. For a client whose
+// request was cancelled it waits no longer than farewell.
 func (s *stream) end() {
 	hurry := s.ctx.Err() != nil
 	s.mu.Lock()
@@ -92,13 +91,13 @@ func (s *stream) end() {
 	s.room.Broadcast()
 	s.mu.Unlock()
 	if hurry {
-		s.deadline() // of the write that is under way
+		s.deadline() // of the write under way
 	}
 	s.wake.Give()
 	<-s.done
 }
 
-// refuse answers that the credential is good no more, if nothing was answered.
+// refuse answers that the credential is no longer valid, if nothing was answered yet.
 func (s *stream) refuse(why error) {
 	s.mu.Lock()
 	begun := s.begun
@@ -135,13 +134,13 @@ func (s *stream) beginLocked(status int, header http.Header) {
 	}
 	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
 		s.events = true
-		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
+		s.w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer events
 	}
 	s.w.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter. It copies p and waits only for a client that is
-// maxPending behind, and then no longer than its write timeout.
+// Write implements http.ResponseWriter. It copies p and waits only for a client that is more than maxPending
+// behind, and then no longer than its write timeout.
 func (s *stream) Write(p []byte) (int, error) {
 	s.WriteHeader(http.StatusOK)
 	s.mu.Lock()
@@ -160,8 +159,8 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError implements the flushing of http.ResponseController: it asks for what was
-// written to be sent at once, and does not wait.
+// FlushError implements the flushing of http.ResponseController: it asks for the output to be sent immediately, and
+// does not wait.
 func (s *stream) FlushError() error {
 	s.WriteHeader(http.StatusOK)
 	s.mu.Lock()
@@ -193,10 +192,10 @@ func (s *stream) run() {
 	}
 }
 
-// beat queues a keep-alive comment if the stream is one of events. An answer that is long
-// in coming has not begun, because the SDK decides its status by its first message: it is
-// begun here, since a refusal would have been sent long ago and some clients wait only 60 s
-// for a first byte. The SDK's header may be changing under its hands and is not looked at.
+// beat queues a keep-alive comment if the stream is one of events. A slow answer has not begun, because the SDK
+// decides its status by its first message: beat begins it, since a refusal would have been sent long ago and some
+// clients wait only 60 s for a first byte. It does not read the SDK's header, which the SDK may be changing at the
+// same time.
 func (s *stream) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +211,7 @@ func (s *stream) beat() {
 	}
 }
 
-// take hands over what is pending. last reports that nothing can follow.
+// take returns the pending output. last reports that no more can follow.
 func (s *stream) take() (batch []byte, flush, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,9 +221,9 @@ func (s *stream) take() (batch []byte, flush, last bool) {
 	return batch, flush, s.ended
 }
 
-// send writes to the client. A deadline stands only while something is being written: one
-// that passes in a silence, as http.Server.WriteTimeout would, ends an HTTP/2 stream. After
-// the last batch it is left for the end of the response that net/http writes.
+// send writes to the client. It sets a deadline only while it writes: one that passes in a silence, as
+// http.Server.WriteTimeout would, ends an HTTP/2 stream. After the last batch it leaves the deadline for the end of
+// the response that net/http writes.
 func (s *stream) send(batch []byte, flush, last bool) error {
 	for len(batch) > 0 {
 		n := min(len(batch), maxChunk)
@@ -248,8 +247,7 @@ func (s *stream) send(batch []byte, flush, last bool) error {
 	return nil
 }
 
-// deadline limits the write that follows. Its error means a ResponseWriter that has none,
-// as in tests.
+// deadline limits the next write. It ignores the error of a ResponseWriter without deadlines, as in tests.
 func (s *stream) deadline() {
 	t := time.Now().Add(s.timeout)
 	s.mu.Lock()

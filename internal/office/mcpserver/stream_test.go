@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// listen opens a subscription by hand and returns it when acknowledged: whatever the test
-// does not read from it, the server cannot write.
+// listen opens a raw subscription and returns it once acknowledged: the server cannot write any byte that the test
+// does not read.
 func (o *office) listen(t *testing.T) *bufio.Reader {
 	t.Helper()
 	body :=
@@ -38,8 +38,8 @@ func (o *office) listen(t *testing.T) *bufio.Reader {
 	return r
 }
 
-// A subscriber that stops reading costs the others nothing, not even a moment, and is cut
-// off after the write timeout (go-sdk issue 1227).
+// A subscriber that stops reading does not delay the others, not even for a moment, and is cut off after the write
+// timeout (go-sdk issue 1227).
 func TestStalledSubscriber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -74,13 +74,13 @@ func TestStalledSubscriber(t *testing.T) {
 	})
 }
 
-// A client that does not read does not hold up the end of the office.
+// A client that does not read does not delay the closing of the office.
 func TestCloseWithStalledSubscriber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
 		o.listen(t)
 		o.update(t)
-		synctest.Wait() // until its writer is stuck
+		synctest.Wait() // until its writer is blocked
 		start := time.Now()
 		o.handler.Close()
 		if got := time.Since(start); got > farewell {
@@ -89,8 +89,7 @@ func TestCloseWithStalledSubscriber(t *testing.T) {
 	})
 }
 
-// A subscriber so far behind that its queue is full holds its writer, but not longer than
-// the write timeout.
+// A subscriber with a full queue blocks its writer, but no longer than the write timeout.
 func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -108,8 +107,8 @@ func TestFullQueue(t *testing.T) {
 	})
 }
 
-// A stream outlives the server's timeouts (go-sdk issue 1262), is kept alive by comments
-// (issue 1229) although nothing was answered yet, and then answers.
+// A stream outlives the server's timeouts (go-sdk issue 1262), is kept alive by comments (issue 1229) before its
+// first answer, and then answers.
 func TestLongCall(t *testing.T) {
 	for _, session := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -158,8 +157,7 @@ func TestLongCall(t *testing.T) {
 	}
 }
 
-// A body longer than a slow client takes within the timeout is sent as long as it takes
-// every chunk in time.
+// A body longer than a slow client takes within the timeout is sent while the client takes each chunk in time.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -191,7 +189,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// A client that stops reading in the midst of a long answer is cut off as well.
+// A client that stops reading in the middle of a long answer is cut off too.
 func TestStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -211,8 +209,8 @@ func TestStalledReader(t *testing.T) {
 	})
 }
 
-// Deadlines of HTTP/2 are timers that end a stream though nobody writes: neither the
-// server's nor ours may be left standing in a silence.
+// HTTP/2 deadlines are timers that end a stream even if no one writes: neither the server's nor ours may remain set
+// in a silence.
 func TestLongCallHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h2 http.Protocols
@@ -242,7 +240,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 var errBroken = errors.New("broken")
 
-// A client that cannot be written to ends its request, and the SDK is told.
+// A client that cannot be written to ends its request, and the SDK gets the error.
 func TestStreamBroken(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newStream(brokenWriter{}, exchange{ctx: ctx, cancel: cancel, keepAlive: time.Hour, timeout: time.Hour})
@@ -256,7 +254,7 @@ func TestStreamBroken(t *testing.T) {
 	s.end()
 }
 
-// What is written after the end goes nowhere, because net/http has taken its writer back.
+// Output after the end is dropped, because net/http has taken its writer back.
 func TestStreamEnded(t *testing.T) {
 	rec := httptest.NewRecorder()
 	s := newStream(rec, exchange{ctx: t.Context(), cancel: func() {}, keepAlive: time.Hour, timeout: time.Hour})

@@ -24,11 +24,11 @@ type sendParams struct {
 	Key      string          `json:"key"`
 }
 
-// sentTo answers send_message.
+// sentTo is the answer of send_message.
 type sentTo struct {
 	mail.Sent
 	Note   string                     `json:"note,omitempty"`
-	Others map[mail.DeliveryState]int `json:"others,omitempty"` // recipients that are not listed, by state
+	Others map[mail.DeliveryState]int `json:"others,omitempty"` // unlisted recipients, by state
 }
 
 func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo, err error) {
@@ -57,7 +57,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 		return out, err
 	}
 	if p.Key == "" && c.Key != "" {
-		sent.Duplicate = false // of nothing but our own first attempt
+		sent.Duplicate = false // it could only duplicate our own first attempt
 	}
 	all := sent.Recipients
 	for i := range all {
@@ -76,7 +76,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 	return out, err
 }
 
-// maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
+// maxListed limits the recipients or ids that an answer lists. It counts the rest.
 const maxListed = 20
 
 type markParams struct {
@@ -110,15 +110,15 @@ func markMessages(ctx context.Context, c *dialect.Call, p markParams) (out marke
 	return out, err
 }
 
-// marked answers mark_messages.
+// marked is the answer of mark_messages.
 type marked struct {
 	Count    int       `json:"marked"`
-	IDs      []mail.ID `json:"ids,omitempty"` // of these, if they are not too many
+	IDs      []mail.ID `json:"ids,omitempty"` // the marked messages, if not too many
 	Already  int       `json:"already,omitzero"`
 	NotFound []mail.ID `json:"not_found,omitempty"`
 	NotYours []mail.ID `json:"not_yours,omitempty"`
-	Open     []mail.ID `json:"still_open,omitempty"` // they wait for an answer until it is sent
-	Unlisted int       `json:"unlisted,omitzero"`    // how many more were not found or not the caller's
+	Open     []mail.ID `json:"still_open,omitempty"` // wait for an answer until one is sent
+	Unlisted int       `json:"unlisted,omitzero"`    // number of further messages not found or not the caller's
 }
 
 func first(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }

@@ -28,37 +28,36 @@ const (
 // Defaults of HTTPOptions.
 const (
 	defaultMaxBody = 1 << 20
-	// Few clients delete the session that they leave, and each costs two goroutines and the calls it keeps. One that
-	// listens lives on; who comes back later than this is told to begin anew, as MCP has it.
+	// Few clients delete a session when they leave it, and each costs two goroutines and the calls it keeps. A
+	// session whose client listens lives on; a client that comes back later than this is told to begin again, as
+	// MCP specifies.
 	defaultSessionTimeout = time.Hour
-	// Proxies commonly cut a response that was silent for 60 s, and Claude Code gives up
-	// on one that has not begun by then: four chances to be heard.
+	// Proxies commonly cut a response that was silent for 60 s, and Claude Code gives up on one that has not begun
+	// by then: this gives four chances.
 	defaultKeepAlive = 15 * time.Second
-	// Long enough for a slow link to take one chunk, see stream.send.
+	// Long enough for a slow link to take one chunk; see stream.send.
 	defaultWriteTimeout = 30 * time.Second
 )
 
 // HTTPOptions configures an HTTPHandler. The zero value means the defaults.
 type HTTPOptions struct {
-	// Identity names the credential a request came with. A session answers only to the
-	// identity that opened it. It is asked for every request of the older kind; nil gives
-	// all the same identity.
+	// Identity names the credential of a request. A session answers only to the identity that opened it. It is
+	// called for every request of the older era; nil gives all the same identity.
 	Identity func(*http.Request) string
 
-	// Hosts are names without port, besides those of the loopback interface, under which
-	// clients may address this server. A name not listed is refused with 403, because a
-	// page can point its own name at our address (DNS rebinding).
+	// Hosts are names without port, in addition to those of the loopback interface, under which clients may address
+	// this server. A name not listed is refused with 403, because a page can point its own name at our address (DNS
+	// rebinding).
 	Hosts []string
 
-	// Origins ("https://mail.example.org") may call besides the request's own host. They
-	// are for a proxy that rewrites Host: no CORS headers are sent, so a page of another
-	// origin still cannot read an answer.
+	// Origins ("https://mail.example.org") may call in addition to the request's own host. They are for a proxy
+	// that rewrites Host: no CORS headers are sent, so a page of another origin still cannot read an answer.
 	Origins []string
 
 	MaxBody        int64         // bytes of one request body; 1 MiB
-	SessionTimeout time.Duration // a session with no request open for so long ends; 1 h
+	SessionTimeout time.Duration // a session without an open request ends after this; 1 h
 	KeepAlive      time.Duration // silence after which a stream gets a comment; 15 s
-	WriteTimeout   time.Duration // a client that takes nothing for so long is cut off; 30 s
+	WriteTimeout   time.Duration // a client that takes nothing for this long is cut off; 30 s
 
 	Logger *slog.Logger // of the SDK; nil logs nothing
 }
@@ -82,9 +81,8 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// HTTPError is an error of the server function that the client is told: it is answered
-// with Status, and Msg as the message of a JSON-RPC error. Any other error is logged and
-// answered 500 without detail.
+// HTTPError is an error of the server function that is shown to the client: the answer has Status, and Msg as the
+// message of a JSON-RPC error. Any other error is logged and answered 500 without detail.
 type HTTPError struct {
 	Status int
 	Msg    string
@@ -92,14 +90,13 @@ type HTTPError struct {
 
 func (e *HTTPError) Error() string { return e.Msg }
 
-// HTTPHandler serves MCP over streamable HTTP, every revision from 2024-11-05 to
-// 2026-07-28 at one address. A request that names 2026-07-28 or later, in its header or
-// its _meta, is answered statelessly; initialize opens a session of the older kind.
+// HTTPHandler serves MCP over streamable HTTP, every revision from 2024-11-05 to 2026-07-28 at one address. A
+// request that names 2026-07-28 or later, in its header or its _meta, is answered statelessly; initialize opens a
+// session of the older era.
 //
-// Whichever way a call came, its handler's context carries the values of the HTTP
-// request's context (in a session: of the request that opened it) and ends when the client
-// cancels or hangs up, when its session ends or when the handler is closed. In a session,
-// where a client may come back for an answer, hanging up counts after ten seconds.
+// A call's handler gets a context that carries the values of the HTTP request's context (in a session: of the
+// request that opened it) and ends when the client cancels or hangs up, when its session ends or when the handler
+// is closed. In a session, where a client may come back for an answer, hanging up counts after ten seconds.
 type HTTPHandler struct {
 	server    func(*http.Request) (*Server, error)
 	opts      HTTPOptions
@@ -117,9 +114,9 @@ type HTTPHandler struct {
 	running sync.WaitGroup // requests; Add only with mu held and closed false
 }
 
-// NewHTTPHandler returns a handler that asks server for the MCP server of each 2026-07-28
-// request and of each session. The same server may be given many times. It fails only on
-// a malformed origin in opts. The handler must be closed.
+// NewHTTPHandler returns a handler that calls server for the MCP server of each 2026-07-28 request and of each
+// session. server may return the same one many times. It fails only on a malformed origin in opts. The handler must
+// be closed.
 func NewHTTPHandler(server func(*http.Request) (*Server, error), opts HTTPOptions) (*HTTPHandler, error) {
 	opts = opts.withDefaults()
 	g, err := newGuard(opts.Hosts, opts.Origins)
@@ -128,13 +125,12 @@ func NewHTTPHandler(server func(*http.Request) (*Server, error), opts HTTPOption
 	}
 	sdk := mcp.StreamableHTTPOptions{
 		Logger: opts.Logger,
-		// readMessage has measured the body, in which an id may have become longer
+		// readMessage has limited the body, in which an id may have become longer
 		MaxRequestBodyBytes: 2 * opts.MaxBody,
-		// The SDK's own Host check knows no names but loopback ones; guard does its work
-		// where others were configured.
+		// The SDK's own Host check accepts only loopback names; where others are configured, guard does its work.
 		DisableLocalhostProtection: len(opts.Hosts) > 0,
-		// SessionTimeout stays unset: the SDK counts only POSTs as life, and would end the
-		// session of a client that listens on a GET. See sessions.
+		// SessionTimeout stays unset: the SDK counts only POSTs as activity, and would end the session of a client
+		// that listens on a GET. See sessions.
 	}
 	h := &HTTPHandler{server: server, opts: opts, guard: g, ids: newIDs()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -148,8 +144,7 @@ func NewHTTPHandler(server func(*http.Request) (*Server, error), opts HTTPOption
 	return h, nil
 }
 
-// Close ends every stream, call and session and returns when nothing of them runs. Later
-// requests are answered 503.
+// Close ends every stream, call and session, and returns when all have stopped. Later requests are answered 503.
 func (h *HTTPHandler) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -213,13 +208,13 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	return h.serveStateful(w, r, msg)
 }
 
-// answer answers an ordinary call of a quick tool, and reports whether it is one. The answer is no stream, and so not
-// kept for a client that loses it: the tool takes no longer than writing to the disk does.
+// answer answers an ordinary call of a quick tool, and reports whether it is one. The answer is not a stream, and
+// so not kept for a client that loses it: the tool takes no longer than a disk write.
 func (h *HTTPHandler) answer(w http.ResponseWriter, r *http.Request, c *ordinaryCall) bool {
 	var server *Server
 	ending := h.ctx
 	if c.modern {
-		server, _ = h.server(r) // why there is none is told when it is asked for again
+		server, _ = h.server(r) // the SDK's path asks again and reports the error
 	} else if s := h.sessions.acquire(r.Header.Get(headerSession), h.opts.Identity(r)); s != nil {
 		defer h.sessions.release(s)
 		server, ending = s.server, s.ctx
@@ -270,8 +265,8 @@ func (h *HTTPHandler) serveStateful(w http.ResponseWriter, r *http.Request, msg 
 	}
 	s := h.sessions.acquire(id, owner)
 	if s == nil {
-		// To another credential the session does not exist. 404 makes a client begin anew
-		// (2025-11-25, Session Management). The code is the one other SDKs use.
+		// To another credential the session does not exist. 404 makes a client begin again (2025-11-25, Session
+		// Management). The code is that of other SDKs.
 		return refuse(http.StatusNotFound, codeSessionNotFound, "session not found: call initialize").to(msg)
 	}
 	defer h.sessions.release(s)
@@ -299,9 +294,8 @@ func (h *HTTPHandler) serveStateful(w http.ResponseWriter, r *http.Request, msg 
 	return nil
 }
 
-// initialize opens a session. The exchange outlives its client and even Close, which waits
-// for it: were it cut short between the SDK's opening a session and our hearing of it,
-// nobody would ever end that session.
+// initialize opens a session. The exchange outlives its client and even Close, which waits for it: if it were cut
+// short between the SDK's opening of the session and our hearing of it, nothing would ever end that session.
 func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg message, owner string) *refusal {
 	server, ref := h.newServer(r)
 	if ref != nil {
@@ -329,7 +323,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 	return nil
 }
 
-// run lets the SDK answer r through a stream.
+// run makes the SDK answer r through a stream.
 func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Request, x exchange) {
 	x.ctx, x.ids, x.keepAlive, x.timeout = r.Context(), h.ids, h.opts.KeepAlive, h.opts.WriteTimeout
 	s := newStream(w, x)
@@ -340,9 +334,8 @@ func (h *HTTPHandler) run(sdk http.Handler, w http.ResponseWriter, r *http.Reque
 	}
 }
 
-// cancelCall cancels a call of a session for which nobody waits; one that was answered
-// does not mind. Only the client's own notification reaches the SDK's context of a call, so
-// we send it for it.
+// cancelCall cancels a call of a session that no request waits for; for an answered call it does nothing. Only the
+// client's own notification reaches the SDK's context of a call, so we send that notification in its name.
 func (h *HTTPHandler) cancelCall(session string, call json.RawMessage) {
 	body := fmt.Sprintf(
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"connection closed"}}`,
@@ -357,14 +350,14 @@ func (h *HTTPHandler) cancelCall(session string, call json.RawMessage) {
 	h.stateful.ServeHTTP(discard{}, r)
 }
 
-// discard is the ResponseWriter of a request that nobody sent.
+// discard is the ResponseWriter of a request that no client sent.
 type discard struct{}
 
 func (discard) Header() http.Header         { return http.Header{} }
 func (discard) WriteHeader(int)             {}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// newServer asks for the server of a request or a new session.
+// newServer returns the server for a request or a new session.
 func (h *HTTPHandler) newServer(r *http.Request) (*Server, *refusal) {
 	server, err := h.server(r)
 	var told *HTTPError
@@ -386,14 +379,14 @@ func withServer(ctx context.Context, s *mcp.Server) context.Context {
 	return context.WithValue(ctx, serverKey{}, s)
 }
 
-// serverOf is how the SDK gets a server. It asks at least twice for each request, even for one that has a session id,
+// serverOf gives the SDK its server. The SDK asks at least twice for each request, even for one with a session id,
 // whose server was chosen long ago.
 func serverOf(r *http.Request) *mcp.Server {
 	s, _ := r.Context().Value(serverKey{}).(*mcp.Server)
 	return s
 }
 
-// joined returns ctx, done also when other is. The caller must cancel it.
+// joined returns ctx, also done when other is. The caller must cancel it.
 func joined(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(other, cancel)

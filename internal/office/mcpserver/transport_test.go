@@ -19,7 +19,7 @@ import (
 
 var revisions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
-// exercise checks what every client may expect, whatever its transport and revision.
+// exercise checks the behaviour that every client may expect, whatever its transport and revision.
 func exercise(t *testing.T, o *office, cs *mcp.ClientSession, in *inbox, caller string) {
 	ctx := t.Context()
 	res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "whoami"})
@@ -33,7 +33,7 @@ func exercise(t *testing.T, o *office, cs *mcp.ClientSession, in *inbox, caller 
 	if err := cs.Subscribe(ctx, &mcp.SubscribeParams{URI: testURI}); err != nil {
 		t.Fatalf("Subscribe: %v", err)
 	}
-	synctest.Wait() // until the stream is there
+	synctest.Wait() // until the stream is open
 	o.update(t)
 	if got := next(t, in.updates, "update"); got != testURI {
 		t.Errorf("update of %q, want %q", got, testURI)
@@ -92,7 +92,7 @@ func TestErasTogether(t *testing.T) {
 	})
 }
 
-// A caller that hangs up, ends its session or is shut out takes its call with it.
+// When a caller hangs up, ends its session or is shut out, its call ends.
 func TestCallEndsWithCaller(t *testing.T) {
 	type end func(t *testing.T, o *office, c *http.Client, session string, hangUp func())
 	hangUp := func(_ *testing.T, _ *office, _ *http.Client, _ string, hangUp func()) { hangUp() }
@@ -176,7 +176,7 @@ func TestHangUpDuringInitialize(t *testing.T) {
 			<-begun
 			hangUp()
 		}()
-		body := strings.Replace(initializeBody, "2025-11-25", "2025-06-18", 1) // which has no event before the answer
+		body := strings.Replace(initializeBody, "2025-11-25", "2025-06-18", 1) // no event before the answer
 		if _, err := o.client(t, "ann").Do(newRequest(t, "POST", "http://office/mcp",
 			body).WithContext(ctx)); !errors.Is(err, context.Canceled) {
 			t.Errorf("initialize = %v, want %v", err, context.Canceled)
@@ -221,7 +221,7 @@ func sessionCount(o *office) int {
 	return n
 }
 
-// A session lives while its client listens, although it says nothing, and ends when idle.
+// A session lives while its client listens, even silently, and ends when idle.
 func TestSessionTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -259,13 +259,13 @@ func TestSessionTimeout(t *testing.T) {
 	})
 }
 
-// Sessions that nobody closes do not stay, nor any goroutine of theirs: not those of clients that end, nor more than
-// the limit of clients that all come at once.
+// Sessions that no client closes do not stay, nor do their goroutines: neither those of clients that end, nor more
+// than the limit of clients that all arrive at the same time.
 func TestAbandonedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
 		c := o.client(t, "ann")
-		session := initialize(t, c) // what is made once is made
+		session := initialize(t, c) // so that one-time allocations are done
 		do(t, c, newRequest(t, "DELETE", "http://office/mcp", "", headerSession, session))
 		c.CloseIdleConnections()
 		synctest.Wait()
@@ -286,15 +286,15 @@ func TestAbandonedSessions(t *testing.T) {
 		}
 		time.Sleep(time.Hour + time.Second)
 		synctest.Wait()
-		// The runtime may have started a few of its own; sessions that were left would be hundreds.
+		// The runtime may have started a few of its own; leaked sessions would be hundreds.
 		if got := runtime.NumGoroutine(); got > before+maxSessions/4 || sessionCount(o) > 0 {
 			t.Errorf("%d goroutines and %d sessions are left, want %d and 0", got, sessionCount(o), before)
 		}
 	})
 }
 
-// A credential that opens sessions without end loses its oldest idle ones, and is told no
-// when all are in use. Others are not concerned.
+// A credential that opens sessions without end loses its oldest idle ones, and is refused when all are in use. Others
+// are not affected.
 func TestSessionLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := openOffice(t, HTTPOptions{}, &http.Server{})
@@ -371,7 +371,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("reply %d %s, want %d, code %d, id %s and a message", got.Status, got.Body, test.status,
 						test.code, test.id)
 				}
-				initialize(t, c) // the server goes on
+				initialize(t, c) // the server still works
 			})
 		})
 	}
@@ -386,7 +386,7 @@ func TestServerFunctionError(t *testing.T) {
 		{&HTTPError{Status: 404, Msg: "no such room"}, 404, "no such room"},
 		{fmt.Errorf("opening room: %w", &HTTPError{Status: 403, Msg: "not yours"}), 403, "not yours"},
 		{errors.New("disk secret"), 500, "internal error"},
-		{nil, 500, "internal error"}, // nor a server
+		{nil, 500, "internal error"}, // neither a server nor an error
 	} {
 		for _, body := range []string{initializeBody, modernCall(1, "whoami")} {
 			synctest.Test(t, func(t *testing.T) {

@@ -22,8 +22,8 @@ type waitParams struct {
 const (
 	defaultWait = 10 * time.Minute
 	longestWait = 24 * time.Hour
-	// progressEvery keeps a waiting call alive: clients give up on a call that is silent for five minutes over HTTP,
-	// and some on the first byte after one.
+	// progressEvery keeps a waiting call alive: clients give up on a call that is silent for five minutes over
+	// HTTP, and some on one whose first byte takes a minute.
 	progressEvery = 25 * time.Second
 )
 
@@ -58,7 +58,7 @@ func waitForMessages(ctx context.Context, c *dialect.Call, p waitParams) (dialec
 	}}, mail.WaitDoor), nil
 }
 
-// reportProgress tells the client, if it wants to know, that the call is still alive: at once, and then regularly. The
+// reportProgress tells a client that asked for progress that the call is alive, immediately and then regularly. The
 // returned function ends that and waits for it.
 func (c *toolCall) reportProgress(ctx context.Context) (stop func()) {
 	token := c.Meta["progressToken"]

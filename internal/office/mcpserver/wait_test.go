@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// TestWaitReturnsNews holds that a wait does not end at once with mail that was handed over in this session, by a
-// wait, a reading or a hook, and does with what another session was handed or whose answer is asked for.
+// TestWaitReturnsNews: a wait does not return mail that was handed over in this session, by a wait, a read or a hook.
+// It does return mail that another session was handed, and an answer it asks for.
 func TestWaitReturnsNews(t *testing.T) {
 	room := openRoom(t)
 	v := room.As("ann")
@@ -76,8 +76,8 @@ type bell struct{ rings atomic.Int32 }
 func (*bell) Door() string                            { return "bell" }
 func (b *bell) Ring(context.Context, wake.Ring) error { b.rings.Add(1); return nil }
 
-// P8: a call that waits is a door. The sender is told that the recipient waits; what ended the wait was handed over,
-// nobody rings besides, and the roster says that this door has worked.
+// P8: a waiting call is a door. The sender is told that the recipient waits; the message that ended the wait was
+// handed over, no other door rings, and the roster says that this door has worked.
 func TestP8_WaitIsADoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := new(bell)

@@ -38,14 +38,14 @@ func readMessages(r *Request) error {
 	}
 	for _, t := range b.Tools {
 		if t.Schema == nil {
-			t.Schema = map[string]any{} // one that the server runs
+			t.Schema = map[string]any{} // a tool that the server runs
 		}
 		r.Tools = append(r.Tools, Tool{Name: t.Name, Schema: t.Schema})
 	}
 	return nil
 }
 
-// userParts tells the results of tools from the texts of a user's message.
+// userParts separates the tool results from the texts of a user's message.
 func userParts(raw json.RawMessage) []Part {
 	var blocks []json.RawMessage
 	if json.Unmarshal(raw, &blocks) != nil {
@@ -58,7 +58,7 @@ func userParts(raw json.RawMessage) []Part {
 			Text    string          `json:"text"`
 			Content json.RawMessage `json:"content"`
 		}
-		_ = json.Unmarshal(raw, &b) // what has none of these is no text
+		_ = json.Unmarshal(raw, &b) // a block with none of these has no text
 		if b.Type == "tool_result" {
 			parts = append(parts, Part{Result, content(b.Content)})
 		} else {
@@ -68,7 +68,7 @@ func userParts(raw json.RawMessage) []Part {
 	return parts
 }
 
-// messageBlock is an answer as a block of a message.
+// messageBlock returns an answer as a block of a message.
 func messageBlock(r *Request, say string, c *call) (block map[string]any, stop string) {
 	if c == nil {
 		return map[string]any{"type": "text", "text": say}, "end_turn"

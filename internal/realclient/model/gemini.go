@@ -72,7 +72,7 @@ func readGemini(r *Request) error {
 	return nil
 }
 
-// leaves returns the strings of a value, as the model reads them.
+// leaves returns the strings in a value, as the model reads them.
 func leaves(raw json.RawMessage) []string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -96,7 +96,7 @@ func leaves(raw json.RawMessage) []string {
 
 func wholeGemini(r *Request, say string, c *call) any {
 	parts := []any{map[string]any{"text": say}}
-	if c != nil { // the client's hooks of Esc depend on whether there was a text too
+	if c != nil { // after Esc the client's hooks depend on whether there was a text too
 		parts = []any{map[string]any{"text": "I use " + c.name + "."},
 			map[string]any{"functionCall": map[string]any{"name": c.name, "args": c.input},
 				"thoughtSignature": "c2ln"}}

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// protocol is a small client of one API: what it posts where, and how it reads an answer.
+// protocol is a small client of one API: its path and requests.
 type protocol struct {
 	name, path string
-	// body is a request with one prompt, or, if result is not "", with the call of a tool and its result too.
+	// body is a request with one prompt, or, if result is not "", also with the call of a tool and its result.
 	body func(prompt, result string, stream bool) string
 }
 
@@ -109,8 +109,8 @@ func post(t *testing.T, url, body string) (status int, answer string) {
 
 func quote(s string) string { return string(mustJSON(s)) }
 
-// TestProtocols holds, for each protocol, whole and streamed, that a script is obeyed step by step, and that the
-// conversation and the tools are understood.
+// TestProtocols checks, for each protocol, whole and streamed, that a script is obeyed step by step, and that the
+// conversation and the tools are parsed.
 func TestProtocols(t *testing.T) {
 	const script = `number id="m7" [[tool read_mail {"id":"{{id=\"(\\w+)\"}}"}]] [[say well done]]`
 	for _, p := range protocols() {
@@ -144,7 +144,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestScripts holds how scripts are read.
+// TestScripts checks how scripts are parsed.
 func TestScripts(t *testing.T) {
 	steps := parseScript(`do [[sleep 0.5]] [[hold a]] [[tool Agent {"prompt":"[[sh ls]] [[say [x]]]"}]] and ` +
 		`[[sh test [ a = a ]]] [[what]] [[fail 529]] [[say bye]]`)
@@ -161,8 +161,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestHoldAndEsc holds that a held answer comes when it is released, and that a script for which nobody waited is not
-// obeyed again.
+// TestHoldAndEsc checks that a held answer is sent when it is released, and that a script whose client did not wait
+// is not obeyed again.
 func TestHoldAndEsc(t *testing.T) {
 	s := started(t)
 	p := protocols()[0]
@@ -209,7 +209,7 @@ func TestHoldAndEsc(t *testing.T) {
 	}
 }
 
-// TestSideRequests holds what is asked besides a conversation: lists, counts, titles, and what there is not.
+// TestSideRequests checks requests outside a conversation: lists, counts, titles, and unknown paths.
 func TestSideRequests(t *testing.T) {
 	s := started(t)
 	for _, c := range []struct {

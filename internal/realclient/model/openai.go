@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// openAITool is a tool as both of OpenAI's protocols have it, or a namespace of tools.
+// openAITool is a tool in both of OpenAI's protocols, or a namespace of tools.
 type openAITool struct {
 	Type       string         `json:"type"`
 	Name       string         `json:"name"`
@@ -26,7 +26,7 @@ func openAITools(in []openAITool, space string) []Tool {
 			t = *t.Function
 		}
 		if t.Name == "" {
-			t.Name = t.Type // one that the server runs
+			t.Name = t.Type // a tool that the server runs
 		}
 		if t.Parameters == nil {
 			t.Parameters = map[string]any{}
@@ -36,7 +36,7 @@ func openAITools(in []openAITool, space string) []Tool {
 	return out
 }
 
-// openAIRole says who wrote a message. What a client says as the developer may be a hook's words, and a script.
+// openAIRole says who wrote a message. A developer message may be a hook's text, and a script.
 func openAIRole(role string) Role {
 	switch role {
 	case "system", "assistant":

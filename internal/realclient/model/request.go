@@ -12,7 +12,7 @@ type Role string
 
 const (
 	System    Role = "system"
-	User      Role = "user" // also what a client adds in the name of the user or of the developer
+	User      Role = "user" // also text that a client adds as the user or the developer
 	Assistant Role = "assistant"
 	Result    Role = "result" // of a tool
 )
@@ -26,24 +26,24 @@ type Part struct {
 // Tool is a tool that the client offers to the model.
 type Tool struct {
 	Name   string
-	Schema map[string]any // of its input
+	Schema map[string]any // of the input
 	space  string
 }
 
 // Request is one request of a client for an answer of the model.
 type Request struct {
-	N      int // from 1, in the order of their arrival
+	N      int // from 1, in order of arrival
 	At     time.Time
 	Path   string
 	Header http.Header
 	Body   json.RawMessage
-	Parts  []Part // in the conversation's order
+	Parts  []Part // in order of the conversation
 	Tools  []Tool
-	Answer string // what the model did, for people
+	Answer string // the model's answer, for people to read
 	HungUp bool   // the client did not wait for the answer
 }
 
-// Text returns all that the model reads, except the tools.
+// Text returns the model's whole input except the tools.
 func (r *Request) Text() string {
 	var b strings.Builder
 	for _, p := range r.Parts {
@@ -53,10 +53,10 @@ func (r *Request) Text() string {
 	return b.String()
 }
 
-// Has reports whether the model reads a text.
+// Has reports whether the model reads a text, outside its own answers.
 func (r *Request) Has(text string) bool { return r.Copies(text) > 0 }
 
-// Copies returns how often a text stands in what the model reads, its own words left out.
+// Copies counts a text in the model's input, except in its own answers.
 func (r *Request) Copies(text string) int {
 	n := 0
 	for _, p := range r.Parts {
@@ -67,7 +67,7 @@ func (r *Request) Copies(text string) int {
 	return n
 }
 
-// Offers reports whether the client offers a tool whose name ends so.
+// Offers reports whether the client offers a tool whose name ends with name.
 func (r *Request) Offers(name string) bool { return r.tool(name).Schema != nil }
 
 // content returns the texts of a message's content, which is a string or a list of blocks.

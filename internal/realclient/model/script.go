@@ -14,14 +14,14 @@ type step struct {
 	delay time.Duration
 	holds []string
 	verb  string // say, tool, sh or fail
-	arg   string // what is said, the name of the tool, the command, or the status
+	arg   string // text to say, tool name, command, or status
 	input json.RawMessage
 }
 
 // directives are the verbs that a script may use.
 var directives = []string{"say", "tool", "sh", "sleep", "hold", "fail"}
 
-// parseScript returns the steps that stand in a text.
+// parseScript returns the steps in a text.
 func parseScript(text string) []step {
 	var steps []step
 	var next step
@@ -54,8 +54,8 @@ func parseScript(text string) []step {
 	}
 }
 
-// directive reads one directive behind its brackets, and returns the text behind it. The input of a tool is read as
-// JSON, so that it may itself have directives in it, for a subagent.
+// directive parses one directive after its brackets, and returns the rest of the text. It parses a tool's input as
+// JSON, so that the input may itself contain directives, for a subagent.
 func directive(text string) (verb, arg, rest string) {
 	end := strings.IndexAny(text, " ]")
 	if end < 0 || !slices.Contains(directives, text[:end]) {
@@ -77,7 +77,7 @@ func directive(text string) (verb, arg, rest string) {
 	return verb, strings.TrimSpace(arg), rest
 }
 
-// next returns what the model does now, and the text that says so; "": none does.
+// next returns the model's next step, and the text of its script, or "" without a script.
 func (r *Request) next(broken map[string]bool) (step, string) {
 	done := 0
 	for _, p := range slices.Backward(r.Parts) {
@@ -98,8 +98,8 @@ func (r *Request) next(broken map[string]bool) (step, string) {
 	return r.noticed(), ""
 }
 
-// noticed returns what the model does where nobody has given it a script, and the post office has told it of mail: it
-// reads that, and does what stands there.
+// noticed returns the model's next step when no one has given it a script and the post office has told it of mail: it
+// reads the mail, and follows the script there.
 func (r *Request) noticed() step {
 	done, results := 0, ""
 	for _, p := range slices.Backward(r.Parts) {
@@ -119,14 +119,14 @@ func (r *Request) noticed() step {
 	return step{verb: "say", arg: "ok"}
 }
 
-// call is a tool that the model uses.
+// call is a model's use of a tool.
 type call struct {
 	space string // the namespace of the tool, where the protocol has them
 	name  string
 	input json.RawMessage
 }
 
-// calls returns the tool that a step uses; nil: it uses none.
+// calls returns the tool call of a step, or nil if it has none.
 func (r *Request) calls(s step) *call {
 	switch s.verb {
 	case "tool":
@@ -144,8 +144,8 @@ func (r *Request) calls(s step) *call {
 	return nil
 }
 
-// tool finds a tool by its name or by the end of it. One that is not offered is called by the name as it stands, as a
-// model may do.
+// tool finds a tool by its name or the end of it. A tool that is not offered is called by the given name, as a model
+// may do.
 func (r *Request) tool(name string) Tool {
 	for _, fits := range []func(Tool) bool{
 		func(t Tool) bool { return t.Name == name },
@@ -158,7 +158,7 @@ func (r *Request) tool(name string) Tool {
 	return Tool{Name: name}
 }
 
-// command returns the input with which a shell tool runs a command.
+// command returns the input that makes a shell tool run a command.
 func (t Tool) command(line string) json.RawMessage {
 	for _, name := range []string{"cmd", "command", "commands"} {
 		switch kind, _ := t.property(name)["type"].(string); {
@@ -181,14 +181,14 @@ func (t Tool) property(name string) map[string]any {
 	return p
 }
 
-// quoted is what a script quotes from the conversation.
+// quoted matches a script's quotation from the conversation.
 var quoted = regexp.MustCompile(`\{\{(.+?)\}\}`)
 
-// complete fills an input with what it quotes from the conversation, and with what the tool requires.
+// complete replaces quotations in an input, and adds the input that the tool requires.
 func (r *Request) complete(t Tool, raw json.RawMessage) json.RawMessage {
 	input := map[string]any{}
 	if len(raw) > 0 {
-		_ = json.Unmarshal(raw, &input) // of a script that is wrong, the client's error tells
+		_ = json.Unmarshal(raw, &input) // the client's error reports a wrong script
 	}
 	input, _ = r.quote(input).(map[string]any)
 	required, _ := t.Schema["required"].([]any)
@@ -242,7 +242,7 @@ func (r *Request) quote(v any) any {
 func mustJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // of a value that this package made
+		panic(err) // cannot happen: this package made the value
 	}
 	return b
 }

@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// pingPause is how often a client that waits for a stream is told that it is still there.
+// pingPause is the interval of the signs of life to a client that waits for a stream.
 const pingPause = 500 * time.Millisecond
 
 // Server is a scripted model. Its methods may be called at any time.
 type Server struct {
-	URL string // without a path and a slash at its end
-	dir string // where the requests are written; "": nowhere
+	URL string // without a path or a final slash
+	dir string // directory for the requests; "": none
 	web *http.Server
 
 	mu       sync.Mutex
 	requests []*Request
-	changed  chan struct{}   // closed when a request came or ended
+	changed  chan struct{}   // closed when a request arrives or ends
 	broken   map[string]bool // scripts for which a client did not wait
 	holds    map[string]chan struct{}
 }
 
-// Start starts a model on a free port of loopback. It writes each request to a file in dir, for people; "" is for no
-// files.
+// Start starts a model on a free port of loopback. It writes each request to a file in dir, for people to read; ""
+// means no files.
 func Start(dir string) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +49,7 @@ func Start(dir string) (*Server, error) {
 // Close ends the server and its answers.
 func (s *Server) Close() error { return s.web.Close() }
 
-// Release lets go what [[hold NAME]] keeps, now and later.
+// Release ends [[hold NAME]], now and later.
 func (s *Server) Release(name string) {
 	hold := s.hold(name)
 	s.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Server) hold(name string) chan struct{} {
 	return s.holds[name]
 }
 
-// Requests returns the requests so far, in the order of their arrival.
+// Requests returns the requests so far, in order of arrival.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) requestsLocked() []Request {
 	return out
 }
 
-// Wait returns the first request that fits, which may have come already.
+// Wait returns the first request that fits, which may have arrived already.
 func (s *Server) Wait(ctx context.Context, fits func(*Request) bool) (Request, error) {
 	for {
 		s.mu.Lock()
@@ -104,22 +104,22 @@ func (s *Server) Wait(ctx context.Context, fits func(*Request) bool) (Request, e
 	}
 }
 
-// api is how one protocol asks and is answered.
+// api is the request and answer format of one protocol.
 type api struct {
 	// read fills in the conversation and the tools.
 	read func(r *Request) error
 	// whole and stream answer with a text or a call. A stream begins before the answer is known: it calls wait, which
-	// reports whether the client is still there, and calls ping meanwhile.
+	// reports whether the client is still there and meanwhile calls ping.
 	whole  func(r *Request, say string, c *call) any
 	stream func(r *Request, event func(name string, v any), wait func(ping func()) bool, say string, c *call)
 }
 
-// find returns the protocol of a path, and whether the answer is to be streamed.
+// find returns the protocol of a path, and whether to stream the answer.
 func find(path string, body []byte) (api, bool) {
 	var b struct {
 		Stream bool `json:"stream"`
 	}
-	_ = json.Unmarshal(body, &b) // what is no JSON is refused by read
+	_ = json.Unmarshal(body, &b) // read refuses malformed JSON
 	switch {
 	case strings.HasSuffix(path, "/messages"):
 		return anthropic(), b.Stream
@@ -214,11 +214,11 @@ func (s *Server) answer(w http.ResponseWriter, q *http.Request, r *Request, a ap
 			text = string(mustJSON(v))
 		}
 		fmt.Fprintf(w, "data: %s\n\n", text)
-		flush.Flush() // of a client that is gone, wait tells
+		flush.Flush() // wait notices that a client is gone
 	}, wait, now.arg, c)
 }
 
-// wait lets the time of a step pass, and reports whether the client waited too.
+// wait waits for the delays of a step, and reports whether the client waited too.
 func (s *Server) wait(ctx context.Context, now step, ping func()) bool {
 	ticker := time.NewTicker(pingPause)
 	defer ticker.Stop()
@@ -249,7 +249,7 @@ func (s *Server) wait(ctx context.Context, now step, ping func()) bool {
 	return ctx.Err() == nil
 }
 
-// note keeps a request.
+// note records a request.
 func (s *Server) note(r *Request) {
 	s.mu.Lock()
 	r.N = len(s.requests) + 1
@@ -261,7 +261,7 @@ func (s *Server) note(r *Request) {
 		return
 	}
 	text, _ := json.MarshalIndent(kept, "", " ")
-	_ = os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("%04d.json", r.N)), text, 0o600) // a help, and no more
+	_ = os.WriteFile(filepath.Join(s.dir, fmt.Sprintf("%04d.json", r.N)), text, 0o600) // only an aid
 }
 
 func (s *Server) changedLocked() {
@@ -269,7 +269,8 @@ func (s *Server) changedLocked() {
 	s.changed = make(chan struct{})
 }
 
-// sideAnswer is what a request without tools gets: where JSON is asked for, what the clients' small questions take.
+// sideAnswer answers a request without tools. If the request asks for JSON, the answer has the values that the
+// clients' small questions accept.
 func sideAnswer(body []byte) string {
 	if text := string(body); strings.Contains(text, `"responseMimeType":"application/json"`) ||
 		strings.Contains(text, `"response_format"`) {

@@ -45,7 +45,7 @@ func (a *app) backup(ctx context.Context, path string, force bool) error {
 	}
 	progress := a.Progress("writing", cli.CountBytes)
 	if path == "-" {
-		raw, err := office.Backup(ctx, io.MultiWriter(a.Stdout.To, progress)) // as it is: it is no text
+		raw, err := office.Backup(ctx, io.MultiWriter(a.Stdout.To, progress)) // the raw bytes: it is not text
 		progress.End()
 		return cmp.Or(err, notOpened(raw))
 	}
@@ -71,7 +71,7 @@ func (a *app) backup(ctx context.Context, path string, force bool) error {
 	return cmp.Or(err, notOpened(raw))
 }
 
-// notOpened is the error for rooms that are in a backup as they stood, nil if there are none.
+// notOpened is the error for rooms that a backup contains unread, nil if there are none.
 func notOpened(raw string) error {
 	if raw == "" {
 		return nil
@@ -81,8 +81,8 @@ func notOpened(raw string) error {
 		"why", cli.OneLine(raw)), "pennypost verify --room ROOM")
 }
 
-// replaceSecret writes a file that only its owner may read. It may be long before write ends, so whether a file is
-// there is asked afterwards too.
+// replaceSecret writes a file that only its owner may read. write may take long, so it checks afterwards too whether
+// the file exists.
 func replaceSecret(path string, force bool, write func(io.Writer) error) error {
 	free := func() error {
 		info, err := os.Lstat(path)
@@ -95,7 +95,7 @@ func replaceSecret(path string, force bool, write func(io.Writer) error) error {
 			return cli.Hinted(mail.Errorf(mail.Conflict, "%s is there already, and was left as it is", path),
 				"choose another name, or add --force to replace it")
 		case info.Mode().IsRegular():
-			return os.Chmod(path, 0o600) // whoever replaces a file keeps its permissions
+			return os.Chmod(path, 0o600) // a replaced file would keep its permissions
 		}
 		return nil
 	}
@@ -115,7 +115,7 @@ func replaceSecret(path string, force bool, write func(io.Writer) error) error {
 	})
 }
 
-// counted counts what is written.
+// counted counts the bytes written.
 type counted struct {
 	to    io.Writer
 	bytes int64

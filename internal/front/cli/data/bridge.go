@@ -82,7 +82,7 @@ func newBridgeList(a *app) *cobra.Command {
 		About: "name what stands in their files and is not understood: file, line, why, and how it begins"})
 }
 
-// oneBridge refuses what does not name a bridge.
+// oneBridge requires arguments that name a bridge.
 func oneBridge(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 || len(args) == 2 {
 		return nil
@@ -99,7 +99,7 @@ func (a *app) addBridge(ctx context.Context, svc mail.Service, b mail.Bridge) er
 	return a.bridgeOutcome(st)
 }
 
-// bridgeOutcome tells how a bridge fares that was brought in step. One that fails is no success.
+// bridgeOutcome reports the state of a bridge after a sync. A failed bridge is an error.
 func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 	if a.JSON {
 		a.Out.Value(st)
@@ -126,7 +126,7 @@ func (a *app) bridges(ctx context.Context, svc mail.Service, _ []string) error {
 	return cli.Answer(a.App, bridges{append([]mail.BridgeStatus{}, list...)}, err, a.showBridges)
 }
 
-// bridges are those of a room, in JSON.
+// bridges are a room's bridges, in JSON.
 type bridges struct {
 	Bridges []mail.BridgeStatus `json:"bridges"`
 }
@@ -147,7 +147,8 @@ type rejection struct {
 	mail.BadLine
 }
 
-// rejected names what the room's bridges do not understand. One whose files cannot be read does not hide the others.
+// rejected lists the lines that the room's bridges cannot parse. A bridge whose files cannot be read does not hide
+// the others.
 func (a *app) rejected(ctx context.Context, svc mail.Service) error {
 	bridges, err := svc.Bridges(ctx)
 	if err != nil {
@@ -220,7 +221,7 @@ func (a *app) bridgeState(b *mail.BridgeStatus) string {
 	return state
 }
 
-// onBridge has a command do something to the bridge that its arguments name: by its id, or by dialect and directory.
+// onBridge runs a function on the bridge that the arguments name: by its id, or by dialect and directory.
 func (a *app) onBridge(do func(context.Context, mail.Service, string) error) func(*cobra.Command, []string) error {
 	return cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
 		const lists = "pennypost bridge list"

@@ -18,7 +18,7 @@ func allItems(text []byte) (items []mail.Item, err error) {
 	return items, nil
 }
 
-// FuzzImport holds that a file that is read as an export can be written as one and read again as the same.
+// FuzzImport: a file that is read as an export can be written as one and read again as the same.
 func FuzzImport(f *testing.F) {
 	const item = `{"id":"m","type":"status","from":"agent:a","to":["all"],"body":"Hi","seq":1,"read":false,` +
 		`"sent":"2026-05-10T14:00:00.123Z"}`

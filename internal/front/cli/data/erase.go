@@ -44,7 +44,7 @@ func (a *app) erase(ctx context.Context, arg string) error {
 	}{id, lingers}, "%s is erased.%s", cli.OneLine(arg), also)
 }
 
-// lingers asks what NATS servers may still have of what was erased.
+// lingers asks which erased mail NATS servers may still have.
 func (a *app) lingers(ctx context.Context) *mail.Lingering {
 	office, err := a.Post()
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *app) lingers(ctx context.Context) *mail.Lingering {
 	}
 	list, err := office.Machines(ctx)
 	if err != nil {
-		return nil // it stands in pennypost machines
+		return nil // pennypost machines reports it
 	}
 	return list.Erasing
 }

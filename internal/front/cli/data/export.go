@@ -46,14 +46,14 @@ func (a *app) export(ctx context.Context, format string) error {
 	}
 	file := export.New(to, export.Format(format), export.Heading{Title: string(room), Now: time.Now()})
 	progress := &cli.Progress{}
-	if a.Out.Wide == 0 { // else the messages themselves are seen
+	if a.Out.Wide == 0 { // on a terminal the messages themselves show the progress
 		progress = a.Progress("exporting", cli.CountMessages)
 	}
 	defer progress.End()
 	for it, err := range svc.Export(ctx) {
 		progress.Add(1)
 		if err != nil {
-			_ = file.Flush() // what came is of use, and the exit status says that it is not all
+			_ = file.Flush() // a partial export is useful, and the exit status says that it is partial
 			return err
 		}
 		if err := file.Add(&it); err != nil {

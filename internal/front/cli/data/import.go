@@ -63,7 +63,7 @@ func (a *app) importFile(ctx context.Context, file string) error {
 	return a.Said(err, done, "%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
 }
 
-// importItems imports messages, and says of an import that was cut off how far it came.
+// importItems imports messages, and reports how far an interrupted import came.
 func (a *app) importItems(ctx context.Context, to importer, items iter.Seq2[mail.Item, error]) (
 	mail.Imported, error) {
 	progress := a.Progress("importing", cli.CountMessages)
@@ -77,8 +77,8 @@ func (a *app) importItems(ctx context.Context, to importer, items iter.Seq2[mail
 	return done, err
 }
 
-// A part of an import is what one call holds: so much is in memory here and in the post office at a time, and is added
-// whole or not at all.
+// One call of an import holds one part: both here and in the post office only one part is in memory at a time, and it
+// is added whole or not at all.
 const (
 	partMessages = 2000
 	partBytes    = 8 << 20 // of bodies
@@ -89,8 +89,8 @@ type importer interface {
 	Import(ctx context.Context, items []mail.Item) (mail.Imported, error)
 }
 
-// importParts hands the messages on in parts, and returns what became of those whose part was taken. taken
-// hears of how many were in each.
+// importParts sends the messages in parts, and returns the total outcome of the accepted parts. It calls taken with
+// the number in each.
 func importParts(ctx context.Context, to importer, items iter.Seq2[mail.Item, error], taken func(n int)) (
 	done mail.Imported, err error) {
 	part, bytes, parts := make([]mail.Item, 0, partMessages), 0, 0

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// parts is a room that remembers how much came at once, and fails when it has taken some parts.
+// parts is a room that records the size of imports, and fails after some of them.
 type parts struct {
 	most, taken, fails int
 	known              map[mail.ID]bool
@@ -33,8 +33,7 @@ func (p *parts) Import(_ context.Context, items []mail.Item) (out mail.Imported,
 	return out, nil
 }
 
-// TestImportInParts holds that a long import holds one part in memory, on the way in too, and that one that was cut
-// off can be repeated.
+// TestImportInParts: a long import has one part in memory, on the way in too, and an interrupted one can be repeated.
 func TestImportInParts(t *testing.T) {
 	const n = 30*partMessages + 7
 	text := func(open, between, end string) io.Reader {

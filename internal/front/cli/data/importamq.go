@@ -12,19 +12,19 @@ import (
 	"pennypost/internal/mail/amq"
 )
 
-// amqOutcome is what became of an AMQ root.
+// amqOutcome is the outcome for an AMQ root.
 type amqOutcome struct {
 	mail.Imported
-	Messages int                `json:"messages"` // that the root has
-	Files    int                `json:"files"`    // that they lie in
+	Messages int                `json:"messages"` // in the root
+	Files    int                `json:"files"`    // files with these messages
 	Dry      bool               `json:"dry_run,omitzero"`
 	Skipped  []amq.Skipped      `json:"skipped_files"`
 	Boxes    map[mail.Name]*box `json:"boxes"`
-	Missing  []mail.ID          `json:"missing,omitempty"` // in the room, after the import
+	Missing  []mail.ID          `json:"missing,omitempty"` // not in the room after the import
 }
 
-// box compares the inbox of an agent with what the room has of the same messages. A message that was unread may have
-// been read here since; one that was read there and is unread here is wrong.
+// box compares the inbox of an agent with the same messages in the room. A message unread there may have been read
+// here since; one read there and unread here is wrong.
 type box struct {
 	amq.Box
 	Room  *amq.Box `json:"room,omitempty"`
@@ -74,7 +74,7 @@ func (o *amqOutcome) predict(ctx context.Context, svc mail.Service, q *amq.Queue
 	return nil
 }
 
-// compare looks up in the room each message that the root has.
+// compare looks up each message of the root in the room.
 func (o *amqOutcome) compare(ctx context.Context, svc mail.Service, q *amq.Queue) error {
 	for it := range q.Headers() {
 		got, err := svc.Message(ctx, it.ID)

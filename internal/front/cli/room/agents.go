@@ -70,7 +70,7 @@ func completeState(more ...string) cobra.CompletionFunc {
 	return cli.OneOf(append([]string{"working", "idle", "frozen", "gone"}, more...)...)
 }
 
-// gists says in a line each what the clients of agents ask the person, if that is the caller.
+// gists returns, in a line each, the questions that agents' clients ask the person, if the caller is the person.
 func (a *app) gists(ctx context.Context, room mail.RoomName, list []mail.Agent) map[mail.Name]string {
 	if !slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.State == mail.Asking }) {
 		return nil
@@ -84,7 +84,7 @@ func (a *app) gists(ctx context.Context, room mail.RoomName, list []mail.Agent) 
 	return gists
 }
 
-// showAgents lists agents. gists are what some of them ask, which stands in the place of what they work on.
+// showAgents lists agents. gists are their questions, which replace their task.
 func (a *app) showAgents(ctx context.Context, list *mail.AgentList, q mail.RosterQuery,
 	gists map[mail.Name]string) error {
 	if len(list.Agents) == 0 {
@@ -119,7 +119,7 @@ func (a *app) agentRow(ag *mail.Agent, gists map[mail.Name]string) []string {
 	}
 }
 
-// seenOrAsked is when an agent was last seen or, if its client waits for a person, since when.
+// seenOrAsked is when an agent was last seen or, if its client waits for a person, when that began.
 func seenOrAsked(ag *mail.Agent) mail.Time {
 	if ag.State == mail.Asking && len(ag.Dialogs) > 0 {
 		return ag.Dialogs[0].Since
@@ -127,7 +127,7 @@ func seenOrAsked(ag *mail.Agent) mail.Time {
 	return ag.Seen
 }
 
-// noAgents says why a list is empty.
+// noAgents explains an empty list.
 func (a *app) noAgents(ctx context.Context, q mail.RosterQuery, total int) {
 	switch {
 	case q.After != "" && total > 0:
@@ -141,7 +141,7 @@ func (a *app) noAgents(ctx context.Context, q mail.RosterQuery, total int) {
 	}
 }
 
-// looked says how an agent last came to see its mail, and when.
+// looked says how and when an agent last saw its mail.
 func (a *app) looked(ag *mail.Agent) string {
 	if ag.Door == "" {
 		return ""
@@ -149,7 +149,7 @@ func (a *app) looked(ag *mail.Agent) string {
 	return mail.Looked(ag.Door) + " " + a.Out.Ago(ag.DoorAt)
 }
 
-// badges are the addresses, besides its name, that reach an agent.
+// badges are the addresses, other than its name, that reach an agent.
 func badges(ag mail.Agent) string {
 	var words []string
 	for _, r := range ag.Roles {
@@ -158,7 +158,7 @@ func badges(ag mail.Agent) string {
 	return cli.OneLine(strings.Join(append(words, ag.Tags...), " "))
 }
 
-// presenceFlags are what can be said of an agent.
+// presenceFlags are the flags that describe an agent.
 type presenceFlags struct {
 	roles, tags                 []string
 	task, parent, client, state string
@@ -178,7 +178,7 @@ func (f *presenceFlags) with(a *app, cmd *cobra.Command, more ...cli.Flag) *cobr
 			Complete: completeState()})...)
 }
 
-// presence returns what the flags that were given say of an agent.
+// presence returns an agent's description from the flags that were given.
 func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence {
 	p := mail.Presence{Name: mail.Name(name), State: mail.State(f.state), Client: f.client}
 	if cmd.Flags().Changed("role") {
@@ -256,7 +256,7 @@ func newAgentsFreeze(a *app) *cobra.Command {
 	}
 }
 
-// speakAs lets an agent's process that puts itself on the roster do so without saying twice who it is.
+// speakAs lets an agent's process register itself without naming itself twice.
 func (a *app) speakAs(name string) {
 	if _, inside := config.AgentClient(a.Env.Environ); inside && a.As == "" && a.Env.Getenv("PENNYPOST_AGENT") == "" {
 		a.As = name
@@ -269,7 +269,7 @@ func (a *app) register(ctx context.Context, p mail.Presence) error {
 	})
 }
 
-// showAgent prints the roster's line of an agent that somebody asked for by name.
+// showAgent prints the roster line of an agent that was asked for by name.
 func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
 	a.Out.Line("%s", strings.TrimRight(a.Out.Bold(cli.OneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
 		" "))

@@ -15,18 +15,18 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// allRoomsFlag is the switch of lists from one room to all. Agents have none.
+// allRoomsFlag switches lists from one room to all. Agents do not have it.
 func allRoomsFlag(into *bool, about string) cli.Flag {
 	return cli.Flag{Into: into, Name: "all-rooms", About: about}
 }
 
-// oneRoom is a flag that says something of one room only.
+// oneRoom is a flag that applies to one room only.
 type oneRoom struct {
 	flag  string
 	given bool
 }
 
-// allRooms returns the post office for a list of all rooms, which goes with nothing that is of one.
+// allRooms returns the post office for a list of all rooms, and refuses flags that apply to one room.
 func (a *app) allRooms(with ...oneRoom) (*client.Office, error) {
 	who, err := a.Who()
 	switch {
@@ -46,10 +46,10 @@ func (a *app) allRooms(with ...oneRoom) (*client.Office, error) {
 	return a.Post()
 }
 
-// readingTime is how long it asks again for rooms of which nothing is known yet: each query reads a few of them.
+// readingTime is how long it asks again for rooms that were not read yet: each query reads a few of them.
 const readingTime = 2 * time.Second
 
-// fleet returns what all rooms have of a part.
+// fleet returns a part of all rooms.
 func (a *app) fleet(ctx context.Context, q mail.FleetQuery, with ...oneRoom) (mail.Fleet, error) {
 	office, err := a.allRooms(with...)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *app) fleet(ctx context.Context, q mail.FleetQuery, with ...oneRoom) (ma
 	}
 }
 
-// sayLeftOut says of which rooms a list has nothing because they were not looked at.
+// sayLeftOut names the rooms that a list omits because they were not read.
 func (a *app) sayLeftOut(notRead, away []mail.RoomName, then string) {
 	if n := len(notRead); n > 0 {
 		a.Out.Line("%s", a.Out.Dim(wording.Plural(n, "room")+" not looked at: "+someRooms(notRead)+". "+then))
@@ -74,14 +74,14 @@ func (a *app) sayLeftOut(notRead, away []mail.RoomName, then string) {
 	}
 }
 
-// maxRooms is how many rooms a line names.
+// maxRooms limits the rooms that a line names.
 const maxRooms = 3
 
 func someRooms(names []mail.RoomName) string {
 	return cli.Joined(names[:min(len(names), maxRooms)], ", ") + andMore(len(names)-maxRooms)
 }
 
-// listOf answers with rows of all rooms, or that there is none, and says which rooms are left out.
+// listOf prints rows of all rooms, or none if there are none, and names the rooms left out.
 func (a *app) listOf(all *mail.Fleet, none string, rows [][]string, steps []cli.Step, dimmed int) {
 	if len(rows) == 0 {
 		a.Own(cli.OurWords(none))
@@ -90,7 +90,7 @@ func (a *app) listOf(all *mail.Fleet, none string, rows [][]string, steps []cli.
 	a.sayLeftOut(all.NotRead, all.Away, "Type the same again.")
 }
 
-// sayMore says that a room has more of it than is listed.
+// sayMore says that a room has n more than are listed.
 func (a *app) sayMore(room mail.RoomName, n int, verb string) {
 	if n > 0 {
 		a.Out.Line("%s", a.Out.Dim(strconv.Itoa(n)+" more in "+cli.OneLine(string(room))+": pennypost "+verb+
@@ -129,14 +129,15 @@ func (a *app) agentsAllRooms(ctx context.Context, q mail.RosterQuery) error {
 	})
 }
 
-// stuckThing is what is stuck in a room: a message, or an agent at a dialog that no mail waits for.
+// stuckThing is a stuck thing in a room: a message, or an agent that is stuck without mail.
 type stuckThing struct {
 	room mail.RoomName
 	*mail.StuckGroup
 	it *mail.Item // nil: no mail
 }
 
-// stuckThings returns what all rooms have, kind by kind, and of how much of a group there is more than is listed.
+// stuckThings returns the stuck things of all rooms, kind by kind, and the groups of which there is more than is
+// listed.
 func stuckThings(all *mail.Fleet, kind mail.StuckKind) (things, rest []stuckThing) {
 	for _, r := range all.Rooms {
 		for i := range r.Stuck.Groups {
@@ -160,7 +161,7 @@ func stuckThings(all *mail.Fleet, kind mail.StuckKind) (things, rest []stuckThin
 	return things, rest
 }
 
-// whyNoMail says what an agent is stuck at for which no mail waits.
+// whyNoMail says why an agent is stuck that no mail waits for.
 func whyNoMail(g *mail.StuckGroup) string {
 	if len(g.Claims) == 0 {
 		return wording.Plural(len(g.Dialogs), "dialog")
@@ -173,7 +174,8 @@ func whyNoMail(g *mail.StuckGroup) string {
 	return text
 }
 
-// stuckAllRooms lists what does not move in all rooms: a row for each message, and for each agent at a dialog.
+// stuckAllRooms lists what does not move in all rooms: a row for each message, and for each agent that is stuck
+// without one.
 func (a *app) stuckAllRooms(ctx context.Context, q mail.StuckQuery) error {
 	all, err := a.fleet(ctx, mail.FleetQuery{Part: mail.FleetStuck, Limit: q.Limit, Mail: q.Mail},
 		oneRoom{"for", q.For != ""})
@@ -251,8 +253,8 @@ type letter struct {
 	*mail.Item
 }
 
-// newest takes the newest messages of several pages, at most so many, and returns them newest last, with the places
-// before which the rooms go on. In a room the order is that of the room.
+// newest takes the newest messages of several pages, at most most, and returns them newest last, with the positions
+// before which the rooms continue. Within a room the order is the room's.
 func newest(pages []mail.FleetPage, most int, places []mail.RoomPlace) (letters []letter, before []mail.RoomPlace,
 	more bool) {
 	left, seen := make([]int, len(pages)), make(map[mail.RoomName]mail.Seq)
@@ -289,7 +291,7 @@ func newest(pages []mail.FleetPage, most int, places []mail.RoomPlace) (letters 
 	return letters, before, more
 }
 
-// historyAllRooms lists messages of all rooms, newest last, before the places that an earlier list has named.
+// historyAllRooms lists messages of all rooms, newest last, before the positions that an earlier list has named.
 func (a *app) historyAllRooms(ctx context.Context, q mail.HistoryQuery, before string) error {
 	office, err := a.allRooms(oneRoom{"after", q.After != 0}, oneRoom{"thread", q.Thread != ""})
 	if err != nil {

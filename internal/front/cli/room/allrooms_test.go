@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestNewest pages through several rooms, whose clocks do not agree with the order of their mail: every message is
-// listed once, and each room in its order.
+// TestNewest pages through several rooms, whose clocks disagree with the order of their mail: every message is listed
+// once, and each room in its order.
 func TestNewest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 100 {

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// answerDialog gives the answer that somebody has typed.
+// answerDialog gives the typed answer.
 func (a *app) answerDialog(ctx context.Context, word string, said []string) error {
 	office, c, err := a.askedBy(ctx, word)
 	if err != nil {
@@ -35,8 +35,9 @@ func (a *app) answerDialog(ctx context.Context, word string, said []string) erro
 	}{c.ID, c.Agent, answer}, "%s has your answer: %s.", cli.OneLine(string(c.Agent)), cli.OneLine(what))
 }
 
-// dialogAnswer reads an answer: its number or label, or allow or deny, and words after it; of questions one argument
-// for each: numbers or labels with commas between, or words of one's own. what is the answer as it is confirmed.
+// dialogAnswer parses an answer: its number or label, or allow or deny, and words after it; for questions one
+// argument each: numbers or labels separated by commas, or words of one's own. what is the answer for the
+// confirmation.
 func dialogAnswer(c *mail.Card, said []string) (answer mail.DialogAnswer, what string, err error) {
 	for i := len(said); i > 0; i-- { // a label may have been typed without quotes
 		o, err := choiceCalled(c, strings.Join(said[:i], " "))
@@ -81,7 +82,7 @@ func dialogAnswer(c *mail.Card, said []string) (answer mail.DialogAnswer, what s
 	return answer, strings.Join(given, "; "), nil
 }
 
-// choiceCalled returns the answer with a label or a name, or which allow or deny names; nil: none is called so.
+// choiceCalled returns the answer with a label or a name, or the one that allow or deny means; nil: there is none.
 func choiceCalled(c *mail.Card, text string) (*triage.DialogChoice, error) {
 	var found *triage.DialogChoice
 	choices := triage.DialogChoices(c)
@@ -100,7 +101,7 @@ func choiceCalled(c *mail.Card, text string) (*triage.DialogChoice, error) {
 	return found, nil
 }
 
-// choiceLines lists the answers below an error.
+// choiceLines lists the answers, for an error.
 func choiceLines(c *mail.Card) (lines string) {
 	for i, o := range triage.DialogChoices(c) {
 		lines += "\n" + choiceName(c, i, &o) + "  " + cli.OneLine(o.Label)
@@ -108,10 +109,10 @@ func choiceLines(c *mail.Card) (lines string) {
 	return lines
 }
 
-// questionAnswer reads the answer to the n-th question.
+// questionAnswer parses the answer to the n-th question.
 func questionAnswer(c *mail.Card, n int, text string) (out mail.QuestionAnswer, err error) {
 	q := &c.Questions[n]
-	if o := optionCalled(q, text); o != "" { // its label may have commas in it
+	if o := optionCalled(q, text); o != "" { // its label may contain commas
 		return mail.QuestionAnswer{Labels: []string{o}}, nil
 	}
 	parts := strings.Split(text, ",")
@@ -136,15 +137,15 @@ func questionAnswer(c *mail.Card, n int, text string) (out mail.QuestionAnswer, 
 		return out, nil
 	case strings.TrimSpace(text) == "":
 		return out, cli.Usage("%q is not answered: nothing was done. The options are:%s", cli.OneLine(q.Text), lines)
-	case !q.Free || isNumber(text) && len(q.Options) > 0: // who types a number means an option
+	case !q.Free || isNumber(text) && len(q.Options) > 0: // a number always means an option
 		return out, cli.Usage("%q is none of the options of %q: nothing was done. They are:%s", text,
 			cli.OneLine(q.Text), lines)
 	}
 	return mail.QuestionAnswer{Words: text}, nil
 }
 
-// optionCalled returns the option of a question with this label or number; "": none is, or the label of one is the
-// number of another.
+// optionCalled returns the option of a question with this label or number; "": there is none, or one option's label
+// is another's number.
 func optionCalled(q *mail.AskedQuestion, text string) (found string) {
 	for i, o := range q.Options {
 		switch {
@@ -158,7 +159,7 @@ func optionCalled(q *mail.AskedQuestion, text string) (found string) {
 	return found
 }
 
-// completeChoices offers what can be answered to a dialog.
+// completeChoices offers the answers to a dialog.
 func (a *app) completeChoices(given []string) (words []string) {
 	list, _ := a.dialogsAtOnce(given[0])
 	if len(list) != 1 || !list[0].Here {
@@ -180,7 +181,7 @@ func (a *app) completeChoices(given []string) (words []string) {
 	return words
 }
 
-// completeAnswer offers what asks the person, and behind one its answers.
+// completeAnswer offers the person's dialogs and questions, and after one of them its answers.
 func (a *app) completeAnswer(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	if len(given) > 0 && isDialog(given[0]) {

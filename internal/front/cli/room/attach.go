@@ -57,7 +57,7 @@ func (a *app) attach(ctx context.Context, name string) error {
 	return a.sayHow(agent, &got)
 }
 
-// show becomes the program that shows the session in this terminal.
+// show replaces this process with the program that shows the session in this terminal.
 func (a *app) show(ctx context.Context, words []string) error {
 	program, err := exec.LookPath(words[0])
 	if err != nil {

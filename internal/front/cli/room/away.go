@@ -82,7 +82,7 @@ func (a *app) away(ctx context.Context, args []string, length string, back bool)
 	return cli.Answer(a.App, list, err, a.showAway)
 }
 
-// awayFrom begins what is said of an agent, or of all.
+// awayFrom begins the request for one agent, or for all.
 func (a *app) awayFrom(ctx context.Context, args []string) (q wire.Away, err error) {
 	if len(args) == 0 {
 		return q, nil

@@ -144,13 +144,13 @@ func (a *app) take(ctx context.Context, what, command []string, f takeFlags) err
 	if err != nil {
 		return err
 	}
-	defer func() { // also if it was interrupted; if it is in vain, the post office sees that this has ended
+	defer func() { // even if it was interrupted; if this fails, the post office notices that this process has ended
 		_, _ = svc.Claim(context.WithoutCancel(ctx), mail.ClaimRequest{Words: what, Dir: r.Dir, Release: true})
 	}()
 	return a.runHolding(ctx, command)
 }
 
-// until takes what is asked, when it is free if the flags say so.
+// until takes the claims, waiting until they are free if the flags say so.
 func (a *app) until(ctx context.Context, svc mail.Service, r mail.ClaimRequest, f takeFlags) (mail.Claimed, error) {
 	limit, err := config.ParseDuration(f.max)
 	if err != nil {
@@ -175,10 +175,10 @@ func (a *app) until(ctx context.Context, svc mail.Service, r mail.ClaimRequest, 
 	}
 }
 
-// claimPause is how often is asked again whether something is free.
+// claimPause is the interval between checks of whether something is free.
 const claimPause = 500 * time.Millisecond
 
-// inTheWay says who holds what.
+// inTheWay is the error that names the holders.
 func inTheWay(clashes []mail.Clash) error {
 	var lines []string
 	for _, c := range clashes {
@@ -197,7 +197,7 @@ func clashLine(c mail.Clash) string {
 	return cli.OneLine(line)
 }
 
-// runHolding runs a command with this one's input and output, and ends as it does.
+// runHolding runs a command with this one's input and output, and exits with its status.
 func (a *app) runHolding(ctx context.Context, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Dir = a.Env.Stdin, a.Env.Stdout, a.Env.Stderr, a.Env.Dir

@@ -11,20 +11,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// pastClaim is something that was held, or is.
+// pastClaim is a claim from the past or present.
 type pastClaim struct {
 	mail.Holding
-	Ended mail.Time `json:"ended,omitzero"` // 0: it is held, as far as the journal tells
+	Ended mail.Time `json:"ended,omitzero"` // 0: still held, as far as the journal says
 	How   string    `json:"how,omitempty"`  // why it ended
-	By    mail.Name `json:"by,omitempty"`   // who gave it up for the agent
+	By    mail.Name `json:"by,omitempty"`   // who released it for the agent
 }
 
-// pastClaims is what --past answers, the newest last.
+// pastClaims is the answer to --past, the newest last.
 type pastClaims struct {
 	Claims []pastClaim `json:"claims"`
 }
 
-// claimsPast lists who held what when, as far back as the room's journal has it.
+// claimsPast lists who held what when, as far back as the room's journal goes.
 func (a *app) claimsPast(ctx context.Context, agent mail.Name, limit int) error {
 	if err := checkLimit(limit); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (a *app) showPast(past pastClaims) error {
 	return nil
 }
 
-// pastSilence is after how long without an event the journal has been read: its last events may be ones that a
-// watch is not shown.
+// pastSilence is the time without an event after which the journal counts as read: a watch may not be shown its last
+// events.
 const pastSilence = time.Second
 
 // readPast reads the journal up to now.
@@ -98,7 +98,7 @@ func readPast(ctx context.Context, svc mail.Service) ([]pastClaim, error) {
 	return out, nil
 }
 
-// nextWithin returns the next events; none, if there are none for a while.
+// nextWithin returns the next events, or none after a silence.
 func nextWithin(ctx context.Context, w mail.Watch) ([]mail.Event, error) {
 	short, cancel := context.WithTimeout(ctx, pastSilence)
 	defer cancel()
@@ -109,17 +109,17 @@ func nextWithin(ctx context.Context, w mail.Watch) ([]mail.Event, error) {
 	return events, err
 }
 
-// past follows claims through a journal. A claim's end that is no event of its own follows from what is said of its
-// agent: that its session or its turn has ended.
+// past follows claims through a journal. A claim that ends without an event of its own ends by its agent's events:
+// the end of its session or its turn.
 type past struct {
-	all []*pastClaim // in the order in which they were taken
+	all []*pastClaim // in the order they were taken
 	of  map[mail.Name]*holderPast
 }
 
-// holderPast is an agent as it stood when an event happened.
+// holderPast is the state of an agent at the time of an event.
 type holderPast struct {
 	session string
-	idle    mail.Time // since when no turn of it runs; 0: one does, or nothing is known of turns
+	idle    mail.Time // when its last turn ended; 0: a turn runs, or no turns are known
 	open    []*pastClaim
 }
 
@@ -163,7 +163,7 @@ func (p *past) apply(e *mail.Event) {
 	}
 }
 
-// agent ends what ended with a session, and notes when turns begin and end.
+// agent ends the claims that ended with a session, and tracks when turns begin and end.
 func (p *past) agent(c *mail.AgentChange, at mail.Time) {
 	h := p.at(c.Name)
 	all := func(*pastClaim) bool { return true }
@@ -183,7 +183,7 @@ func (p *past) agent(c *mail.AgentChange, at mail.Time) {
 	}
 }
 
-// rests notes since when an agent has nothing to do.
+// rests records when an agent became idle.
 func (h *holderPast) rests(c *mail.AgentChange, at mail.Time) {
 	switch {
 	case c.State == mail.Idle && h.idle == 0, c.Turn == mail.TurnEnd && h.idle == 0:
@@ -202,7 +202,7 @@ func (p *past) rename(h *holderPast, from, to mail.Name) {
 	delete(p.of, from)
 }
 
-// lapse ends what has ended by itself until a time.
+// lapse ends the claims that have lapsed by a time.
 func (p *past) lapse(now mail.Time) {
 	for _, h := range p.of {
 		for _, o := range slices.Clone(h.open) {
@@ -218,7 +218,7 @@ func (p *past) lapse(now mail.Time) {
 	}
 }
 
-// end ends some of what is held.
+// end ends some of the open claims.
 func (h *holderPast) end(at mail.Time, how string, by mail.Name, which func(*pastClaim) bool) {
 	h.open = slices.DeleteFunc(h.open, func(o *pastClaim) bool {
 		if !which(o) {

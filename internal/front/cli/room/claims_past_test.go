@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestPast: each way in which a claim ends is told, with its time, though most are no events of their own.
+// TestPast: each way in which a claim ends is reported, with its time, though most are not events of their own.
 func TestPast(t *testing.T) {
 	name := func(n string) mail.Target { return mail.Target{Name: n} }
 	p := past{of: make(map[mail.Name]*holderPast)}

@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// guardHook is the pre-commit hook. Where there is no Pennypost any more, commits go on.
+// guardHook is the pre-commit hook. Without Pennypost it lets commits pass.
 const guardHook = `#!/bin/sh
 # Stops commits of what another agent holds. Installed by: pennypost claims guard
 # and taken out by: pennypost claims guard --remove
@@ -96,7 +96,7 @@ func (a *app) removeGuard(path string) error {
 	return nil
 }
 
-// hookAt returns what a hook says, "" if there is none. A link to nothing is one.
+// hookAt returns the text of a hook, "" if there is none. A broken link counts as a hook.
 func hookAt(path string) (string, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -129,7 +129,7 @@ func newClaimsCheck(a *app) *cobra.Command {
 // guardPatience is how long a commit waits for the post office.
 const guardPatience = 10 * time.Second
 
-// checkStaged refuses what others hold of what is staged. That nobody could be asked keeps nobody from committing.
+// checkStaged refuses staged paths that others hold. A commit passes if the post office cannot be asked.
 func (a *app) checkStaged(ctx context.Context) error {
 	top, err := a.git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -159,8 +159,8 @@ func (a *app) checkStaged(ctx context.Context) error {
 	return nil
 }
 
-// held returns what others hold of paths. What cannot be claimed, such as a link that leads out of the tree, nobody
-// holds.
+// held returns others' claims on paths. A path that cannot be claimed, such as a link that leads out of the tree, has
+// no holder.
 func held(ctx context.Context, svc mail.Service, dir string, paths []string) (clashes []mail.Clash, err error) {
 	for len(paths) > 0 {
 		n := min(len(paths), mail.MaxTargets)
@@ -170,7 +170,7 @@ func held(ctx context.Context, svc mail.Service, dir string, paths []string) (cl
 			clashes = append(clashes, got.Clashes...)
 		case mail.CodeOf(err) != mail.Invalid:
 			return clashes, err
-		case n > 1: // one of them; each by itself
+		case n > 1: // one of them cannot; try each by itself
 			for i := range n {
 				one, err := held(ctx, svc, dir, paths[i:i+1])
 				if clashes = append(clashes, one...); err != nil {
@@ -183,7 +183,7 @@ func held(ctx context.Context, svc mail.Service, dir string, paths []string) (cl
 	return clashes, nil
 }
 
-// maxNotCommitted is how many paths a person is told of.
+// maxNotCommitted limits the paths named to a person.
 const maxNotCommitted = 10
 
 func notCommitted(clashes []mail.Clash) error {
@@ -199,7 +199,7 @@ func notCommitted(clashes []mail.Clash) error {
 			"; git commit --no-verify passes this check")
 }
 
-// git runs git where the command was given, with its environment: in a hook that names the index.
+// git runs git in the command's directory and environment, which in a hook names the index.
 func (a *app) git(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = a.Env.Dir, a.Env.Environ

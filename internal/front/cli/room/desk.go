@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// inboxAllRooms lists what waits for the user in all rooms, by conversation.
+// inboxAllRooms lists the user's waiting mail in all rooms, by conversation.
 func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 	place, err := mail.ParsePlace(f.place)
 	if err != nil {
@@ -36,7 +36,8 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 	})
 }
 
-// showDesk lists what needs the user, then what is new. asks says that agents wait for the user beside it.
+// showDesk lists the conversations that need the user, then the new ones. asks says that agents also wait for the
+// user.
 func (a *app) showDesk(d *mail.Desk, place mail.Place, asks bool) {
 	a.sayTrouble(d.Trouble)
 	a.sayTrouble(d.Degraded)
@@ -73,7 +74,7 @@ func (a *app) showDesk(d *mail.Desk, place mail.Place, asks bool) {
 	}
 }
 
-// listConversations lists conversations by their numbers; least is what is left of an id in a narrow terminal.
+// listConversations lists conversations by number; least is the bytes of an id kept in a narrow terminal.
 func (a *app) listConversations(list []mail.Conversation, numbers []string, least int) {
 	rows := make([][]string, len(list))
 	for i := range list {
@@ -98,7 +99,7 @@ func (a *app) listConversations(list []mail.Conversation, numbers []string, leas
 	}, 5)
 }
 
-// headlineOf is the subject of a conversation, or how its text begins, and how many messages it has.
+// headlineOf is the subject of a conversation, or the beginning of its text, and its number of messages.
 func (a *app) headlineOf(c *mail.Conversation) string {
 	it := c.Item
 	it.Body = c.Preview

@@ -53,11 +53,11 @@ func newDialogs(a *app) *cobra.Command {
 	}
 }
 
-// userOffice is the post office as the person asks it.
+// userOffice is personsOffice for RunAt.
 func (a *app) userOffice(context.Context) (mail.Office, error) { return a.personsOffice() }
 
-// personsOffice returns the post office if the caller is the person. Who is asked as an agent is none, wherever they
-// type: what agents' clients ask is for no model to read.
+// personsOffice returns the post office if the caller is the person. A caller named as an agent is not, wherever they
+// type: no model may read the dialogs of agents' clients.
 func (a *app) personsOffice() (*client.Office, error) {
 	if err := a.OnlyUser("see what agents' clients ask, and answer it"); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (a *app) personsOffice() (*client.Office, error) {
 	return a.Post()
 }
 
-// isDialog reports whether a word names a dialog, and no message.
+// isDialog reports whether a word names a dialog, not a message.
 func isDialog(word string) bool { return strings.HasPrefix(word, "d-") }
 
 // askedBy returns the one dialog that a word names, with all of its texts.
@@ -154,7 +154,7 @@ func (a *app) showDialog(c *mail.Card) error {
 	return nil
 }
 
-// whoAsks says who asks, and where.
+// whoAsks names the asker, and where.
 func whoAsks(c *mail.Card) string {
 	who := cli.OneLine(string(c.Agent))
 	if c.Who != "" {
@@ -168,7 +168,7 @@ func whoAsks(c *mail.Card) string {
 	return who
 }
 
-// givenTo says to which tool a text is given, and where.
+// givenTo names the tool that gets a text, and where.
 func givenTo(c *mail.Card) (out string) {
 	if out = c.Tool; c.Dir != "" {
 		out += ", in " + c.Dir
@@ -184,8 +184,8 @@ func exposed(text string) string {
 	return text
 }
 
-// choiceName is what the n-th answer is called on the command line: its number, unless the numbers are those of a
-// form's options.
+// choiceName is the command-line name of the n-th answer: its number, unless the numbers are those of a form's
+// options.
 func choiceName(c *mail.Card, n int, o *triage.DialogChoice) string {
 	if _, form := triage.DialogAsks(c); form {
 		return string(o.Answer.Verdict)
@@ -193,7 +193,7 @@ func choiceName(c *mail.Card, n int, o *triage.DialogChoice) string {
 	return strconv.Itoa(n + 1)
 }
 
-// showQuestions prints questions whose options are not the answers that showAnswers numbers.
+// showQuestions prints the questions whose options showAnswers does not number.
 func (a *app) showQuestions(c *mail.Card) {
 	asks, form := triage.DialogAsks(c)
 	single := c.Here && asks && !form
@@ -215,7 +215,7 @@ func (a *app) showQuestions(c *mail.Card) {
 	}
 }
 
-// questionTakes says what may be answered beside one of the options.
+// questionTakes says which answers a question takes other than one option.
 func questionTakes(q *mail.AskedQuestion) string {
 	switch {
 	case q.Several && q.Free:
@@ -228,7 +228,7 @@ func questionTakes(q *mail.AskedQuestion) string {
 	return ""
 }
 
-// showAnswers lists what can be answered from here, and how.
+// showAnswers lists the answers that can be given here, and how.
 func (a *app) showAnswers(c *mail.Card) {
 	if !c.Here {
 		a.Out.Line("It cannot be answered from here: %s.", cli.OneLine(c.Why))
@@ -257,7 +257,7 @@ func (a *app) answerLine(name, label, note string) {
 	a.Out.Line("%s", line)
 }
 
-// completeDialogs offers the ids of dialogs, each with what it asks. An agent's shell is offered none.
+// completeDialogs offers the ids of dialogs, each with its gist. It offers none in an agent's shell.
 func (a *app) completeDialogs(typed string) (words []string) {
 	list, _ := a.dialogsAtOnce(typed)
 	for i := range list {
@@ -268,7 +268,7 @@ func (a *app) completeDialogs(typed string) (words []string) {
 	return words
 }
 
-// dialogsAtOnce asks for dialogs for a person who pressed Tab. No post office is started for it.
+// dialogsAtOnce fetches dialogs for a person who pressed Tab. It starts no post office.
 func (a *app) dialogsAtOnce(begins string) ([]mail.Card, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestDialogAnswer: what is typed is one answer of those that the client takes, or none.
+// TestDialogAnswer: typed words are one of the answers that the client takes, or none.
 func TestDialogAnswer(t *testing.T) {
 	allow, deny := mail.Offer{Verdict: mail.SayAllow}, mail.Offer{Verdict: mail.SayDeny, Words: true}
 	always, answer := mail.Offer{Verdict: mail.SayAllow, Rule: 1, Writes: "all"}, mail.Offer{Verdict: mail.SayAnswer}
@@ -35,7 +35,7 @@ func TestDialogAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		card mail.Card
 		said []string
-		want string // "": it is refused
+		want string // "": refused
 	}{
 		{command, []string{"1"}, "allow 0"}, {command, []string{"allow"}, "allow 0"},
 		{command, []string{"Allow", "once"}, "allow 0"}, {command, []string{"2"}, "allow 1"},

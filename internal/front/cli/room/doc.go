@@ -1,5 +1,6 @@
-// Package room has the verbs of one room: mail is listed, read, written, marked and waited for, and agents are listed,
-// named and brought to the front. Start at inbox.go and send.go; which.go says what an ID may be on the command line.
+// Package room has the verbs of one room: mail is listed, read, written, marked and waited for, and agents are
+// listed, named and brought to the front. Start at inbox.go and send.go; which.go says what an ID may be on the
+// command line.
 //
 // It knows package cli, and none of the other groups of verbs.
 package room

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// nothing says that a list is empty and, to the person, in which other rooms there is something; verb lists it.
+// nothing says that a list is empty and, to the person, which other rooms have something; verb lists it.
 func (a *app) nothing(ctx context.Context, here, verb string, count func(context.Context, *client.Office) elsewhere) {
 	who, err := a.Who()
 	if err != nil || who != mail.User || a.Stdout.Reading {
@@ -28,14 +28,14 @@ func (a *app) nothing(ctx context.Context, here, verb string, count func(context
 	a.Own(cli.OurWords(here + "."))
 }
 
-// elsewherePatience is how long an empty list waits to know of other rooms.
+// elsewherePatience is how long an empty list waits for counts of other rooms.
 const elsewherePatience = time.Second
 
-// elsewhere is how much there is of something, by room.
+// elsewhere is a count by room.
 type elsewhere map[mail.RoomName]int
 
-// lookElsewhere says how much there is in other rooms than the one that was asked about; "" if nothing, or if that is
-// not known at once.
+// lookElsewhere says how much there is in rooms other than the one that was asked about; "" if nothing, or if that is
+// not known immediately.
 func (a *app) lookElsewhere(ctx context.Context, count func(context.Context, *client.Office) elsewhere) string {
 	here, err := a.RoomName()
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *app) lookElsewhere(ctx context.Context, count func(context.Context, *cl
 	return out
 }
 
-// inFleet counts something of a part in all rooms.
+// inFleet counts a part of all rooms.
 func inFleet(part mail.FleetPart, count func(*mail.FleetRoom) int) func(context.Context, *client.Office) elsewhere {
 	return func(ctx context.Context, office *client.Office) elsewhere {
 		out := make(elsewhere)
@@ -81,7 +81,7 @@ func inFleet(part mail.FleetPart, count func(*mail.FleetRoom) int) func(context.
 	}
 }
 
-// What is counted: groups that do not move, those who wait for an answer, and agents on the roster.
+// The counts: stuck groups, waits for an answer, and agents on the roster.
 var (
 	stuckElsewhere = inFleet(mail.FleetStuck, func(r *mail.FleetRoom) (n int) {
 		for _, groups := range r.Stuck.Kinds {
@@ -95,7 +95,7 @@ var (
 	agentsElsewhere = inFleet(mail.FleetAgents, func(r *mail.FleetRoom) int { return r.Agents.Total })
 )
 
-// mailElsewhere counts what waits in the user's mailboxes.
+// mailElsewhere counts the mail waiting for the user.
 func mailElsewhere(ctx context.Context, office *client.Office) elsewhere {
 	out := make(elsewhere)
 	all, _ := office.Rooms(ctx)

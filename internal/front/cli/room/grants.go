@@ -58,7 +58,7 @@ func newAgentsGrants(a *app) *cobra.Command {
 	}
 }
 
-// grants are what was granted, in JSON.
+// grants are all grants, in JSON.
 type grants struct {
 	Grants []mail.Grant `json:"grants"`
 }
@@ -76,7 +76,7 @@ func (a *app) grants(ctx context.Context, svc mail.Service, _ []string) error {
 	})
 }
 
-// grantLine says in one line what is granted.
+// grantLine describes a grant in one line.
 func grantLine(g *mail.Grant) string {
 	who := cmp.Or(g.Client, "any client")
 	where := ""

@@ -26,7 +26,7 @@ type historyFlags struct {
 	q             mail.HistoryQuery
 	types, states []string
 	since, until  string
-	before        string // a seq, or places of several rooms
+	before        string // a sequence number, or positions in several rooms
 	allRooms      bool
 }
 
@@ -83,7 +83,7 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 	})
 }
 
-// showHistory lists messages; onward says that what is left out is later than these, and not earlier.
+// showHistory lists messages; onward says that the omitted ones are later, not earlier.
 func (a *app) showHistory(page *mail.Page, onward bool) error {
 	a.sayTrouble(page.Trouble)
 	a.sayTrouble(page.Partly)
@@ -113,7 +113,7 @@ func (a *app) showHistory(page *mail.Page, onward bool) error {
 	return nil
 }
 
-// complete reads the flags that are more than text.
+// complete parses the flags that are more than text.
 func (f *historyFlags) complete(now time.Time) error {
 	err := checkLimit(f.q.Limit)
 	if err == nil {

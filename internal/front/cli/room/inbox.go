@@ -28,7 +28,7 @@ type inboxFlags struct {
 	q        mail.InboxQuery
 	place    string
 	allRooms bool
-	after    string // a place in the journal; with --all-rooms what the last page said
+	after    string // a sequence number; with --all-rooms the cursor of the last page
 }
 
 func newInbox(a *app) *cobra.Command {
@@ -78,7 +78,7 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) (err error) {
 	})
 }
 
-// openFirst returns a page of the mailbox; before its first one comes what waits for an answer, wherever it is.
+// openFirst returns a page of the mailbox; before the first page it puts the open questions, wherever they are.
 func openFirst(svc mail.Service, ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
 	page, err := svc.Inbox(ctx, q)
 	if err != nil || q.Place != mail.InInbox || q.After != 0 || q.Before != 0 || q.Open || page.Open == 0 {
@@ -92,12 +92,12 @@ func openFirst(svc mail.Service, ctx context.Context, q mail.InboxQuery) (mail.P
 	page.Messages = slices.DeleteFunc(page.Messages, func(it mail.Item) bool {
 		return slices.ContainsFunc(open.Messages, func(o mail.Item) bool { return o.ID == it.ID })
 	})
-	due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // put off
+	due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // not those put off
 	page.Messages = append(due, page.Messages...)
 	return page, nil
 }
 
-// showInbox lists a page of a mailbox. asks says that agents wait for the caller beside it.
+// showInbox lists a page of a mailbox. asks says that agents also wait for the caller.
 func (a *app) showInbox(ctx context.Context, page *mail.Page, f inboxFlags, asks bool) error {
 	a.sayTrouble(page.Trouble)
 	switch {
@@ -126,14 +126,14 @@ func (a *app) showInbox(ctx context.Context, page *mail.Page, f inboxFlags, asks
 	return nil
 }
 
-// sayTrouble says above a list that it is not new, or what else is wrong.
+// sayTrouble says above a list that it is stale, or what else is wrong.
 func (a *app) sayTrouble(trouble string) {
 	if trouble != "" {
 		a.Out.Line("%s", a.Out.Red(cli.OneLine(trouble)))
 	}
 }
 
-// placeAfter reads a place in the journal; "" is its beginning.
+// placeAfter parses a sequence number; "" is the journal's beginning.
 func placeAfter(text string) (mail.Seq, error) {
 	if text == "" {
 		return 0, nil
@@ -145,7 +145,7 @@ func placeAfter(text string) (mail.Seq, error) {
 	return mail.Seq(n), nil
 }
 
-// checkLimit checks a number of messages that was asked for; 0 is the default.
+// checkLimit checks a requested number of messages; 0 is the default.
 func checkLimit(n int) error {
 	if n < 0 || n > mail.MaxLimit {
 		return cli.Usage("a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
@@ -155,7 +155,7 @@ func checkLimit(n int) error {
 
 func seq(s mail.Seq) string { return strconv.FormatUint(uint64(s), 10) }
 
-// listMail lists messages of a mailbox, which is the caller's own or not.
+// listMail lists messages of a mailbox, the caller's own or another's.
 func (a *app) listMail(items []mail.Item, own bool) error {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
@@ -169,7 +169,7 @@ func (a *app) listMail(items []mail.Item, own bool) error {
 		}
 		rows = append(rows, []string{mark, cli.Sender(&it.Message, a.nameWidth()), a.headline(it)})
 	}
-	if !a.forPerson() { // who else it is for has no numbers, and to find out where we are takes time
+	if !a.forPerson() { // others get no numbers, and finding out the room takes time
 		a.listMessages("", items, rows)
 		return nil
 	}
@@ -188,7 +188,7 @@ func (a *app) listMail(items []mail.Item, own bool) error {
 	return nil
 }
 
-// listMessages lists messages of one room by their numbers. Each row has a mark, who wrote, and what it is about.
+// listMessages lists messages of one room by number. Each row has a mark, the sender, and the headline.
 func (a *app) listMessages(room mail.RoomName, items []mail.Item, rows [][]string) {
 	list := shownOf(room, items)
 	numbers := a.number(room, list)
@@ -199,8 +199,8 @@ func (a *app) listMessages(room mail.RoomName, items []mail.Item, rows [][]strin
 	a.Out.List(rows, mailSteps(leastPrefix(list)), 5)
 }
 
-// mailSteps is how lists of messages become narrower: mark, number, id, type, who, when and what it is about. least is
-// what is left of an id.
+// mailSteps is how lists of messages shrink: mark, number, id, type, sender, time and headline. least is the bytes of
+// an id kept.
 func mailSteps(least int) []cli.Step {
 	return []cli.Step{
 		cli.At(2, cli.Beginning(least)), cli.At(3, cli.AtMost(8)), cli.At(5, cli.Brief), cli.At(4, cli.AtMost(20)),
@@ -208,7 +208,7 @@ func mailSteps(least int) []cli.Step {
 	}
 }
 
-// leastPrefix is how many bytes of the ids in a list tell them apart, and what may come to the room besides.
+// leastPrefix is the number of bytes that distinguish the ids in a list, with a reserve for later messages.
 func leastPrefix(list []shownMessage) int {
 	least := len("msg_") + 6
 	for i := range list {
@@ -222,7 +222,7 @@ func leastPrefix(list []shownMessage) int {
 	return least
 }
 
-// nameWidth is how much of a name is shown, in columns: all of it where there is room.
+// nameWidth is how much of a name is shown, in columns: all of it where there is space.
 func (a *app) nameWidth() int {
 	if a.Out.Wide == 0 {
 		return mail.MaxName
@@ -230,10 +230,10 @@ func (a *app) nameWidth() int {
 	return 28
 }
 
-// withdrawn reports whether nobody wants to know any more what a message asks.
+// withdrawn reports whether a message's question was withdrawn.
 func withdrawn(it *mail.Item) bool { return it.Settled != nil && it.Settled.As == mail.Withdrawn }
 
-// headline is heading with what is particular about the message.
+// headline is the heading with the message's special states.
 func (a *app) headline(it *mail.Item) string {
 	text := cli.Heading(it)
 	if withdrawn(it) {

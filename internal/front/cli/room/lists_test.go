@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// mailbox is mail of every sort that a list has to find room for.
+// mailbox is mail of every sort that a list has to fit in.
 func mailbox() []mail.Item {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 	item := func(n int, kind mail.Type, from, subject string) mail.Item {
@@ -45,8 +45,8 @@ func listed(t *testing.T, wide int, color bool) []string {
 	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n")
 }
 
-// TestListsFit: a row is a line that fits the terminal; the id gives way first and the subject last; in a pipe all is
-// there.
+// TestListsFit: a row is a line that fits the terminal; the id shrinks first and the subject last; a pipe gets
+// everything.
 func TestListsFit(t *testing.T) {
 	for _, tt := range []struct {
 		wide        int

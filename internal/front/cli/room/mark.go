@@ -73,7 +73,7 @@ func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
 		done.Marked = []mail.ID{}
 	}
 	err = cli.Answer(a.App, done, err, func(done mail.Marked) error { return a.showMarked(&done, q.Mark) })
-	if err == nil && len(done.NotFound) > 0 { // the others are marked, and a script is to know
+	if err == nil && len(done.NotFound) > 0 { // the others are marked, and a script must know
 		err = mail.Errorf(mail.NotFound, "there is no message %q here", done.NotFound[0])
 	}
 	return err

@@ -35,7 +35,7 @@ func TestParseDoc(t *testing.T) {
 	}
 }
 
-// TestTimesAsPeopleSay: yesterday is the whole of yesterday.
+// TestTimesAsPeopleSay: yesterday is all of yesterday.
 func TestTimesAsPeopleSay(t *testing.T) {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.Local)
 	f := historyFlags{since: "yesterday", until: "yesterday"}

@@ -33,8 +33,8 @@ func newMonitor(a *app) *cobra.Command {
 	}
 }
 
-// monitor goes on until it is stopped, or nobody is there whom it could wake. It says nothing else on standard output,
-// because every line there wakes somebody.
+// monitor runs until it is stopped, or no one remains whom it could wake. It writes nothing else to standard output,
+// because every line there wakes an agent.
 func (a *app) monitor(ctx context.Context) error {
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
@@ -54,7 +54,7 @@ func (a *app) monitor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.Office, err = a.QuietOffice(); err != nil { // it shall not raise a post office that a person has stopped
+	if a.Office, err = a.QuietOffice(); err != nil { // it must not start a post office that a person has stopped
 		return err
 	}
 	session, _ := a.Session()
@@ -65,11 +65,11 @@ func (a *app) monitor(ctx context.Context) error {
 	}, func(err error) { fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", cli.Visible(err.Error())) })
 }
 
-// heardPause is how often a monitor looks whether it is heard: a ring that it takes after that is lost.
+// heardPause is how often a monitor checks that it is heard: a ring that it takes later is lost.
 const heardPause = time.Second
 
-// whileHeard returns when ctx ends, or nobody reads what this process writes any more, or the program that started it
-// has ended. On Windows neither can be seen.
+// whileHeard returns when ctx ends, when the reader of this process's output is gone, or when its parent has ended.
+// On Windows neither can be detected.
 func (a *app) whileHeard(ctx context.Context) {
 	parent := os.Getppid()
 	out, _ := a.Stdout.To.(*os.File)

@@ -4,5 +4,5 @@ package room
 
 import "os"
 
-// readerGone reports nothing: the next line that is written tells.
+// readerGone reports nothing: the next write fails instead.
 func readerGone(*os.File) bool { return false }

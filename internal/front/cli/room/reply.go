@@ -90,16 +90,16 @@ func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) 
 	return a.settle(ctx, svc, d, &it)
 }
 
-// settle sends what is written below a message. Whoever writes that has read the message.
+// settle sends a reply, and marks the message that it answers read, because the author of the reply has read it.
 func (a *app) settle(ctx context.Context, svc mail.Service, d mail.Draft, below *mail.Item) error {
 	err := a.post(ctx, svc, d, cli.Heading(below))
-	if err == nil && below.State != "" && !below.Read { // what is sent is sent, whether or not it can be marked
+	if err == nil && below.State != "" && !below.Read { // the reply is sent, even if the mark fails
 		_, _ = svc.Mark(ctx, mail.Marking{IDs: []mail.ID{below.ID}, Mark: mail.MarkRead})
 	}
 	return err
 }
 
-// below begins what the caller writes below a message.
+// below begins the caller's reply to a message.
 func (a *app) below(it *mail.Item) (mail.Draft, error) {
 	who, err := a.Who()
 	if err != nil {
@@ -205,13 +205,13 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 	return a.settle(ctx, svc, d, it)
 }
 
-// question is a message that the caller answers.
+// question is a message for the caller to answer.
 func (a *app) question(it *mail.Item) (triage.Question, error) {
 	who, err := a.Who()
 	return triage.Question{Item: it, By: who, As: string(it.ID)}, err
 }
 
-// asked returns the message that a word names as one that the caller answers.
+// asked returns the message that a word names, for the caller to answer.
 func (a *app) asked(ctx context.Context, word string) (mail.Service, triage.Question, error) {
 	svc, it, err := a.letter(ctx, word)
 	if err != nil {
@@ -221,7 +221,7 @@ func (a *app) asked(ctx context.Context, word string) (mail.Service, triage.Ques
 	return svc, q, err
 }
 
-// choose returns which of the options somebody has said, by its text or number, and what else they have said.
+// choose returns the option that the caller typed, by its text or number, and the rest of the words.
 func choose(options []mail.Option, said []string) (chosen mail.Option, more string, err error) {
 	for i := len(said); i > 0; i-- { // the text may have been typed without quotes
 		text, more := strings.Join(said[:i], " "), strings.Join(said[i:], " ")
@@ -258,7 +258,7 @@ func (a *app) letter(ctx context.Context, word string) (mail.Service, mail.Item,
 	return svc, it, err
 }
 
-// completeQuestion offers open questions, and behind one its options.
+// completeQuestion offers open questions, and after one its options.
 func (a *app) completeQuestion(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(given) != 1 {
 		return a.CompleteMessages(mail.InboxQuery{Open: true})(cmd, given, typed)

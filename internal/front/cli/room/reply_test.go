@@ -92,7 +92,7 @@ func TestNumbersAreOfWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestLastIsWhatWasSeen: what comes while the person writes is not what they reply to.
+// TestLastIsWhatWasSeen: a message that arrives while the person writes is not the one they reply to.
 func TestLastIsWhatWasSeen(t *testing.T) {
 	a := &app{&cli.App{Env: cli.Env{Environ: []string{"PENNYPOST_HOME=" + t.TempDir()}}, Stdout: &cli.ModelWriter{},
 		Out: &cli.Printer{Wide: 80, Now: time.Now()}}}

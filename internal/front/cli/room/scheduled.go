@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// laterFlags say when something is sent, if not at once.
+// laterFlags say when a message is sent, if not immediately.
 type laterFlags struct{ at, in, every, until, zone string }
 
-// parse reads the flags as somebody means them who looks at this machine's clock.
+// parse parses the flags, with times by this machine's clock.
 func (f laterFlags) parse() (l mail.Later, err error) {
 	if l.At, err = mail.ParseWhen(f.at, time.Now(), mail.Ahead); err != nil {
 		return l, err
@@ -43,7 +43,7 @@ func (f laterFlags) parse() (l mail.Later, err error) {
 	return l, nil
 }
 
-// dueTime is when something is sent, by this machine's clock.
+// dueTime is when a message is sent, by this machine's clock.
 func dueTime(at mail.Time) string {
 	t, now := at.Std().Local(), time.Now()
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {

@@ -49,7 +49,7 @@ type sendFlags struct {
 	draft    mail.Draft
 	body     string
 	to       []string
-	last     bool // the last of to stood last on the command line, where the text may be
+	last     bool // the last of to was last on the command line, where the text may be
 	urgent   bool
 	ttl      string
 	metadata string
@@ -132,14 +132,14 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	return err
 }
 
-// lastIsText reports whether the last of these words is no address, and so the text for the others.
+// lastIsText reports whether the last of these words is not an address, and so the text for the others.
 func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, error) {
 	last := words[len(words)-1]
 	spaced := strings.ContainsFunc(last, unicode.IsSpace)
 	_, found, err := mail.OneAgent(ctx, svc, mail.Name(last))
 	switch code := mail.CodeOf(err); {
 	case spaced && len(words) > 1 && (code == mail.Unavailable || code == mail.Timeout):
-		return true, nil // who could say is away, and few names have spaces
+		return true, nil // the post office is away, and few names have spaces
 	case err != nil:
 		return false, err
 	case found || !spaced && (strings.ContainsAny(last, ":@") || slices.Contains(alwaysThere, last)):
@@ -148,7 +148,7 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 		return false, cli.Hinted(cli.Usage("nobody to send to: %q is the text", last),
 			"pennypost send ADDRESS "+cli.Quoted(last)+"; pennypost agents lists who is there")
 	case len(words) == 1:
-		return false, nil // which the room says is nobody
+		return false, nil // the room reports that there is no such agent
 	case spaced:
 		return true, nil
 	}
@@ -156,7 +156,7 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 	return err == nil, err
 }
 
-// mistyped returns an error if the last of these words may be an address that is typed wrongly, and not a text.
+// mistyped returns an error if the last of these words may be a misspelt address, and not a text.
 func mistyped(ctx context.Context, svc mail.Service, words []string) error {
 	last := words[len(words)-1]
 	list, err := svc.Agents(ctx, mail.RosterQuery{Limit: mail.MaxLimit})
@@ -171,10 +171,10 @@ func mistyped(ctx context.Context, svc mail.Service, words []string) error {
 	return err
 }
 
-// alwaysThere are the addresses without a kind that no agent bears.
+// alwaysThere are the addresses without a kind that belong to no agent.
 var alwaysThere = []string{"all", "broadcast", "user", "orchestrator"}
 
-// post sends d and says what became of it, and below what it stands.
+// post sends d and reports its deliveries; below is the heading of the message that d replies to.
 func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below string) error {
 	if err := d.Check(maxSend); err != nil {
 		return err
@@ -192,7 +192,7 @@ func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below st
 		return err
 	}
 	if made {
-		sent.Duplicate = false // of nothing but our own first attempt
+		sent.Duplicate = false // it could only duplicate our own first attempt
 	}
 	if a.JSON {
 		a.Out.Value(sent)
@@ -206,7 +206,7 @@ func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below st
 	return nil
 }
 
-// maxSend bounds what is read and sent at all, in bytes; what the room allows, the room says.
+// maxSend bounds what is read and sent, in bytes; the room enforces its own limit.
 const maxSend = 16 << 20
 
 // complete turns flags into a draft without a body.
@@ -250,7 +250,7 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 	return d, nil
 }
 
-// describe puts into the metadata what a question offers, or what a review found; the type follows from it.
+// describe puts a question's options or a review's verdict into the metadata, and sets the type accordingly.
 func (f *sendFlags) describe(d *mail.Draft) error {
 	if len(f.options) > 0 {
 		d.Type = cmp.Or(d.Type, string(mail.Question))
@@ -277,7 +277,7 @@ func (f *sendFlags) describe(d *mail.Draft) error {
 	return setMember(&d.Metadata, "verdict", f.verdict)
 }
 
-// setMember adds a member to metadata that has none of that name.
+// setMember adds a member to metadata that has no member of that name.
 func setMember(m *mail.Metadata, name string, value any) error {
 	members := make(map[string]any)
 	if len(*m) > 0 {
@@ -294,7 +294,7 @@ func setMember(m *mail.Metadata, name string, value any) error {
 	return err
 }
 
-// parseDoc reads PATH or PATH@REVISION.
+// parseDoc parses PATH or PATH@REVISION.
 func parseDoc(s string) mail.Doc {
 	if i := strings.LastIndexByte(s, '@'); i > 0 && !strings.ContainsAny(s[i:], "/\\.") && i < len(s)-1 {
 		return mail.Doc{Path: s[:i], Revision: s[i+1:]}
@@ -302,7 +302,7 @@ func parseDoc(s string) mail.Doc {
 	return mail.Doc{Path: s}
 }
 
-// readBody reads standard input. A person at a terminal is not left wondering what the command waits for.
+// readBody reads standard input. At a terminal it returns an error instead of waiting silently.
 func (a *app) readBody() (string, error) {
 	if cli.IsTerminal(a.Env.Stdin) {
 		return "", cli.Hinted(cli.Usage("the message has no body"),
@@ -312,7 +312,7 @@ func (a *app) readBody() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The line break at the end of a file is not part of the letter.
+	// The line break at the end of a file is not part of the message.
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
 }
 

@@ -14,15 +14,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// shownFor is how long short numbers stand for the messages of the list that a terminal was shown last: a day's work.
+// shownFor is how long numbers refer to the list that a terminal was shown last: a day's work.
 const shownFor = 12 * time.Hour
 
-// shown is what this terminal was shown, by which "2" and "last" are understood. It is a file in the data directory.
+// shown is the list that this terminal was shown, by which "2" and "last" are resolved. It is a file in the data
+// directory.
 type shown struct {
 	At       mail.Time      `json:"at"`
-	Room     mail.RoomName  `json:"room,omitempty"` // of the whole list; "": it is of several
+	Room     mail.RoomName  `json:"room,omitempty"` // of the whole list; "": several rooms
 	Messages []shownMessage `json:"messages"`       // number 1 first
-	// Last is the newest message in the mailbox of Reader that was shown.
+	// Last is the newest message shown from Reader's mailbox.
 	Last   shownMessage `json:"last,omitzero"`
 	Reader mail.Name    `json:"reader,omitempty"`
 }
@@ -33,7 +34,7 @@ type shownMessage struct {
 	Seq  mail.Seq      `json:"seq"`
 }
 
-// shownOf returns what a list of messages of a room is known by.
+// shownOf returns the messages of a room's list in the form of shown.
 func shownOf(room mail.RoomName, items []mail.Item) []shownMessage {
 	list := make([]shownMessage, len(items))
 	for i := range items {
@@ -42,7 +43,7 @@ func shownOf(room mail.RoomName, items []mail.Item) []shownMessage {
 	return list
 }
 
-// shownFile is where it is kept for the session of this terminal.
+// shownFile is the path of shown for this terminal's session.
 func (a *app) shownFile() (string, error) {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -51,7 +52,7 @@ func (a *app) shownFile() (string, error) {
 	return filepath.Join(home.Shown(), process.Session()+".json"), nil
 }
 
-// lastShown returns what this terminal was shown; nothing if that is too long ago.
+// lastShown returns this terminal's list, empty if that is too long ago.
 func (a *app) lastShown() shown {
 	var s shown
 	path, err := a.shownFile()
@@ -65,11 +66,11 @@ func (a *app) lastShown() shown {
 	return s
 }
 
-// forPerson reports whether somebody at a terminal reads the answer.
+// forPerson reports whether a person at a terminal reads the answer.
 func (a *app) forPerson() bool { return a.Out.Wide > 0 && !a.JSON && !a.Stdout.Reading }
 
-// number notes that a list is shown, and returns the number of each message in it: "" where none is kept, as in a
-// pipe. room is that of the whole list, "" if it is of several.
+// number records that a list is shown, and returns the number of each message in it: "" where none is recorded, as in
+// a pipe. room is that of the whole list, "" for several.
 func (a *app) number(room mail.RoomName, list []shownMessage) []string {
 	words := make([]string, len(list))
 	if !a.forPerson() || len(list) == 0 {
@@ -86,7 +87,7 @@ func (a *app) number(room mail.RoomName, list []shownMessage) []string {
 	return words
 }
 
-// sawMail notes that the reader was shown mail of their own mailbox.
+// sawMail records that the reader was shown mail of their own mailbox.
 func (a *app) sawMail(reader mail.Name, room mail.RoomName, items []mail.Item) {
 	if !a.forPerson() {
 		return
@@ -103,11 +104,11 @@ func (a *app) sawMail(reader mail.Name, room mail.RoomName, items []mail.Item) {
 	}
 	if s.Last != before && s.Last.ID != "" {
 		s.Reader = reader
-		_ = a.keepShown(s) // without it "last" is what came last
+		_ = a.keepShown(s) // without it "last" is the newest message
 	}
 }
 
-// keepShown writes what the terminal was shown, and removes what others were shown too long ago.
+// keepShown writes this terminal's list, and removes other terminals' expired ones.
 func (a *app) keepShown(s shown) error {
 	s.At = mail.TimeOf(a.Out.Now)
 	path, err := a.shownFile()

@@ -61,7 +61,7 @@ func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
 	return cli.Answer(a.App, list, err, func(list mail.StuckList) error { return a.showAllStuck(ctx, svc, list, q) })
 }
 
-// showAllStuck prints the groups, and what is of no kind and for nobody: circles and what is not erased everywhere.
+// showAllStuck prints the groups, and then circles and unfinished erasures, which are of no kind and for no one.
 func (a *app) showAllStuck(ctx context.Context, svc mail.Service, list mail.StuckList, q mail.StuckQuery) error {
 	var circles []string
 	var erasing []mail.Erasing
@@ -102,7 +102,7 @@ func (a *app) showAllStuck(ctx context.Context, svc mail.Service, list mail.Stuc
 	return nil
 }
 
-// circlesOf are those who wait for each other, each circle once.
+// circlesOf are the circles of agents that wait for each other, each once.
 func circlesOf(waiting []mail.Waiting) (out []string) {
 	var known [][]mail.Name
 	for i := range waiting {
@@ -110,7 +110,7 @@ func circlesOf(waiting []mail.Waiting) (out []string) {
 		if !w.Circle {
 			continue
 		}
-		circle := w.Chain[slices.Index(w.Chain, w.Chain[len(w.Chain)-1]):] // without those who lead to it
+		circle := w.Chain[slices.Index(w.Chain, w.Chain[len(w.Chain)-1]):] // without those that lead to it
 		members := slices.Clone(circle)
 		slices.Sort(members)
 		members = slices.Compact(members)
@@ -121,7 +121,7 @@ func circlesOf(waiting []mail.Waiting) (out []string) {
 	return out
 }
 
-// stuckTitle says what the mail of a kind has in common.
+// stuckTitle describes a kind of stuck mail.
 func stuckTitle(k mail.StuckKind) string {
 	switch k {
 	case mail.StuckAsking:
@@ -138,7 +138,7 @@ func stuckTitle(k mail.StuckKind) string {
 	return "Expired before anybody had read it"
 }
 
-// showStuck prints the groups, whose messages are numbered through.
+// showStuck prints the groups, with their messages numbered consecutively.
 func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckList) error {
 	room, err := a.RoomName()
 	if err != nil {
@@ -205,7 +205,7 @@ func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.Stuc
 	return nil
 }
 
-// showStuckAsking prints an agent that is at a dialog, and the mail that waits for it.
+// showStuckAsking prints an agent that is at a dialog, and its waiting mail.
 func (a *app) showStuckAsking(g *mail.StuckGroup, numbers []string, least int) {
 	a.Out.Line("  %s: since %s. %s for it.", a.Out.Bold(cli.Addressees([]mail.Address{g.For})), a.Out.Moment(g.Since),
 		wording.Plural(g.Count, "unread message"))
@@ -213,7 +213,7 @@ func (a *app) showStuckAsking(g *mail.StuckGroup, numbers []string, least int) {
 	a.Out.Line("    → %s", a.Out.Bold("pennypost dialogs"))
 }
 
-// showStuckClaim prints an agent that waits for claims, with what frees each.
+// showStuckClaim prints an agent that waits for claims, and the command that frees each.
 func (a *app) showStuckClaim(g *mail.StuckGroup) {
 	for i := range g.Claims {
 		h := &g.Claims[i].Held
@@ -247,7 +247,7 @@ func (a *app) showStuckMail(g *mail.StuckGroup, numbers []string, least int) {
 	a.Out.List(rows, mailSteps(least), 5)
 }
 
-// whyStuck says why a group does not move, as its first message tells, and what mends it.
+// whyStuck says why a group does not move, by its first message, and the commands that help.
 func (a *app) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why string, mends []string) {
 	const tell = "pennypost reply NUMBER TEXT tells whoever wrote it"
 	attach := "pennypost attach " + cli.Quoted(string(ag.Name))

@@ -18,7 +18,7 @@ the sender can see that its text was presented to you.
 With --until it waits for something else: 'agent:NAME idle' (its turn is over, or it has gone),
 'path FILE free' (nobody else holds it: see pennypost claims), or 'question ID settled'.`
 
-// oneLook is the shortest wait: long enough for the post office to say whether a message is there already.
+// oneLook is the shortest wait: long enough for the post office to report a message that is already there.
 const oneLook = 100 * time.Millisecond
 
 type waitFlags struct {
@@ -79,7 +79,7 @@ func (a *app) wait(ctx context.Context, f waitFlags) error {
 	return a.afterPrinting(ctx, svc, []mail.Item{it}, false)
 }
 
-// waitFor waits for a message until the time is over or the person presses ^C.
+// waitFor waits for a message until the timeout or ^C.
 func waitFor(ctx context.Context, svc mail.Service, q mail.WaitQuery, timeout config.Duration) (mail.Item, error) {
 	waiting := ctx
 	if timeout != config.Forever {

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// waitUntil waits for something that is not mail, and says that it has come.
+// waitUntil waits for a condition other than mail, and reports it.
 func (a *app) waitUntil(ctx context.Context, f waitFlags) error {
 	timeout, err := config.ParseDuration(f.timeout)
 	if err != nil {
@@ -56,7 +56,7 @@ func agentIdle(svc mail.Service, name mail.Name) func(context.Context) (bool, er
 	}
 }
 
-// questionSettled reports whether nobody waits any more for an answer to a message.
+// questionSettled reports whether a message no longer waits for an answer.
 func questionSettled(svc mail.Service, id mail.ID) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		it, err := svc.Message(ctx, id)
@@ -64,7 +64,7 @@ func questionSettled(svc mail.Service, id mail.ID) func(context.Context) (bool, 
 	}
 }
 
-// watchUntil looks, whenever something happens in the room, whether a condition holds, until it does.
+// watchUntil checks a condition after each event of the room, until it holds.
 func watchUntil(ctx context.Context, svc mail.Service, timeout config.Duration,
 	holds func(context.Context) (bool, error)) error {
 	st, err := svc.Status(ctx)

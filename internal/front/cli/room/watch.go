@@ -50,11 +50,11 @@ func newWatch(a *app) *cobra.Command {
 			Complete: a.CompleteAddress},
 		cli.Flag{Into: &f.kind, Name: "type", About: "only mail of this `TYPE`; several are joined by commas",
 			Complete: cli.CompleteTypes})
-	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
+	cmd.Flags().Lookup("after").DefValue = "" // -1 is internal
 	return cmd
 }
 
-// wants reports whether an event is to be printed. Of mail the filters choose, and with any of them nothing else is.
+// wants reports whether to print an event. The filters apply to mail, and with any filter only mail is printed.
 func (f *watchFlags) wants(e *mail.Event) bool {
 	m := e.Message
 	if m == nil {
@@ -68,7 +68,7 @@ func (f *watchFlags) wants(e *mail.Event) bool {
 		(len(f.to) == 0 || slices.ContainsFunc(m.To, func(a mail.Address) bool { return is(f.to, a) }))
 }
 
-// watch prints events behind a place; -1 is the present one.
+// watch prints events after a sequence number; -1 is the latest.
 func (a *app) watch(ctx context.Context, f watchFlags) error {
 	if _, err := parseTypes(f.kind); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (a *app) noteWatched(m *mail.Message, at mail.Seq) {
 	a.sawMail(who, room, []mail.Item{{Message: *m, Seq: at}})
 }
 
-// eventWords says an event in one line, "" for what nobody needs to see.
+// eventWords describes an event in one line, "" for one that no one needs to see.
 func (a *app) eventWords(e *mail.Event) string {
 	switch {
 	case e.Message != nil:
@@ -174,7 +174,7 @@ func (a *app) eventWords(e *mail.Event) string {
 	return ""
 }
 
-// mailWords says a message in one line: with its whole id, except on a terminal.
+// mailWords describes a message in one line: with its whole id, except on a terminal.
 func (a *app) mailWords(m *mail.Message) string {
 	words := a.Out.Bold(cli.Sender(m, a.nameWidth())) + " → " + cli.Shorten(cli.Addressees(m.To), a.nameWidth()) +
 		"  " + string(m.Type) + "  " + a.headline(&mail.Item{Message: *m})
@@ -191,7 +191,7 @@ func bridgeWords(b *mail.BridgeChange) string {
 	return added(b.Removed) + " bridge " + cli.OneLine(b.ID) + " at " + cli.OneLine(b.Dir)
 }
 
-// dialogWords says what becomes of a dialog of an agent's client. What it asks is in no journal.
+// dialogWords describes a change of an agent's dialog. Its question is not in the journal.
 func dialogWords(c *mail.DialogChange) string {
 	who, about := cli.OneLine(string(c.Agent)), string(c.Kind)
 	if c.Kind == mail.AsksPermission && c.Tool != "" {
@@ -218,7 +218,7 @@ func added(removed bool) string {
 	return "added"
 }
 
-// changeWords says a change in the roster; a heartbeat is not worth a line.
+// changeWords describes a change in the roster; a heartbeat is not worth a line.
 func changeWords(c *mail.AgentChange) string {
 	name := cli.OneLine(string(c.Name))
 	var said []string

@@ -12,18 +12,18 @@ import (
 	"pennypost/internal/mail"
 )
 
-// whichHelp says how messages are named in a command.
+// whichHelp explains how to name messages in a command.
 const whichHelp = `ID is the id of a message or how it begins, its number in the list that this terminal was shown
 last (in the last 12 hours), or "last": the newest message of your mailbox that this terminal was
 shown, or else the newest that came.`
 
-// candidates is how many messages are named if the beginning of an id is that of several.
+// candidates is how many messages are named if several ids begin with the same text.
 const candidates = 5
 
-// which returns the messages that words name, and the room that they are in.
+// which returns the messages that words name, and their room.
 func (a *app) which(ctx context.Context, words []string) (mail.Service, []mail.ID, error) {
 	ids := make([]mail.ID, len(words))
-	var from mail.RoomName // of numbers
+	var from mail.RoomName // the numbers' room
 	for i, word := range words {
 		m, err := a.numbered(word)
 		if err != nil {
@@ -59,8 +59,8 @@ func (a *app) theOne(ctx context.Context, word string) (mail.Service, mail.ID, e
 	return svc, ids[0], nil
 }
 
-// numbered returns the message with a number in the list that the terminal was shown; none if word is no number, or no
-// list was shown to anybody who could mean one.
+// numbered returns the message with a number in the list that the terminal was shown; none if word is not a number,
+// or no valid list was shown.
 func (a *app) numbered(word string) (shownMessage, error) {
 	if !isNumber(word) {
 		return shownMessage{}, nil
@@ -87,7 +87,7 @@ func (a *app) numbered(word string) (shownMessage, error) {
 	return m, err
 }
 
-// here returns who asks, and in which room.
+// here returns the caller, and its room.
 func (a *app) here() (who mail.Name, room mail.RoomName, err error) {
 	if who, err = a.Who(); err == nil {
 		room, err = a.RoomName()
@@ -95,7 +95,7 @@ func (a *app) here() (who mail.Name, room mail.RoomName, err error) {
 	return who, room, err
 }
 
-// newest returns the message that is "last".
+// newest returns the message that "last" means.
 func (a *app) newest(ctx context.Context, svc mail.Service) (mail.ID, error) {
 	who, room, err := a.here()
 	if err != nil {
@@ -115,10 +115,10 @@ func (a *app) newest(ctx context.Context, svc mail.Service) (mail.ID, error) {
 	return page.Messages[0].ID, nil
 }
 
-// wholeID is how long an id of Pennypost's own is.
+// wholeID is the length of Pennypost's own ids.
 const wholeID = len("msg_") + 21
 
-// begunBy returns the message whose id is word, or begins with it. If there is none, the verb will say so.
+// begunBy returns the message whose id is word, or begins with it. If there is none, the verb reports it.
 func begunBy(ctx context.Context, svc mail.Service, word string) (mail.ID, error) {
 	if isDialog(word) {
 		return "", cli.Hinted(cli.Usage("%q is what an agent's client asks you, no message: nothing was done", word),

@@ -9,11 +9,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A client that writes its settings while we change them is given way to, and what we write is written into what it
-// has left; one that never stops is said to be in the way.
+// When a client writes its settings while we change them, we retry on its new settings; a client that never stops is
+// an error.
 func TestCarryOutGivesWay(t *testing.T) {
 	for name, c := range map[string]struct {
-		writes int // of the client, each behind a plan of ours
+		writes int // of the client, each after a plan of ours
 		ok     bool
 	}{"it writes once": {1, true}, "it goes on writing": {100, false}} {
 		t.Run(name, func(t *testing.T) {

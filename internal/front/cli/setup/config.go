@@ -56,7 +56,7 @@ func (a *app) configCheck() error {
 	}{c.Home.File(), true}, "%s is in order.", c.Home.File())
 }
 
-// configInit writes the defaults as comments, so that a later version's defaults hold for whoever set nothing.
+// configInit writes the defaults as comments, so that a later version's defaults apply to settings left unset.
 func (a *app) configInit() error {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -98,13 +98,13 @@ func commentedOut(toml string) string {
 	return strings.Join(lines, "\n")
 }
 
-// printed is the configuration that is in effect, in JSON.
+// printed is the effective configuration, in JSON.
 type printed struct {
 	File string `json:"file"`
 	TOML string `json:"toml"`
 }
 
-// configPrint prints TOML in either mode: that is what it is for; --json wraps it.
+// configPrint prints TOML in either mode, which is its purpose; --json wraps it.
 func (a *app) configPrint() error {
 	c, err := a.LoadConfig()
 	if err != nil {

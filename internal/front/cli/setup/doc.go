@@ -1,6 +1,5 @@
 // Package setup has the verbs that make a machine ready: clients, configuration, the service, channels of
-// notification, and the doctor that looks at all of it. Start at install.go; what a client's files look like is in
-// package install.
+// notification, and the doctor that checks all of it. Start at install.go; package install knows the clients' files.
 //
 // It knows package cli, and none of the other groups of verbs.
 package setup

@@ -97,7 +97,7 @@ func (d *doctor) print(sick bool) {
 	}
 }
 
-// program looks at this program, and returns the path that clients should start.
+// program checks this program, and returns the path that clients should start.
 func (d *doctor) program(ctx context.Context) string {
 	self, err := install.Binary()
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *doctor) program(ctx context.Context) string {
 	return self
 }
 
-// officeProgram looks whether the post office's own program is there, in the same version.
+// officeProgram checks that the post office's own program is there, in the same version.
 func (d *doctor) officeProgram(ctx context.Context) {
 	program, err := d.app.OfficeProgram()
 	if err != nil {
@@ -146,10 +146,10 @@ func versionOf(ctx context.Context, binary string) (string, error) {
 	return words[1], nil
 }
 
-// littleSpace is how many bytes should be free where mail is kept: a full disk refuses mail.
+// littleSpace is the least free space, in bytes, for the data directory: a full disk refuses mail.
 const littleSpace = 100 << 20
 
-// directory looks at the data directory.
+// directory checks the data directory.
 func (d *doctor) directory() (config.Home, bool) {
 	home, err := config.FindHome(d.app.Env.Getenv)
 	if err != nil {
@@ -191,11 +191,11 @@ func (d *doctor) directory() (config.Home, bool) {
 	return home, true
 }
 
-// postOffice looks whether one runs, and whether it is of this version. None is started.
+// postOffice checks whether one runs, and has this version. It starts none.
 func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	office, err := d.app.QuietOffice()
 	if err != nil {
-		return // it was said of the socket
+		return // the check of the socket reported it
 	}
 	defer office.Close()
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
@@ -249,7 +249,7 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	}
 }
 
-// cluster says what is wrong with the NATS servers, and with the clocks of the machines that have rooms there.
+// cluster reports problems of the NATS servers, and of the clocks of the machines with rooms there.
 func (d *doctor) cluster(c *wire.Cluster) {
 	if c == nil {
 		return
@@ -272,7 +272,7 @@ func (d *doctor) cluster(c *wire.Cluster) {
 	}
 }
 
-// try has the post office write and read a test message, wherever it keeps mail.
+// try makes the post office write and read a test message, everywhere it keeps mail.
 func (d *doctor) try(ctx context.Context, office *client.Office) {
 	done, err := office.Try(ctx)
 	if err != nil {
@@ -301,8 +301,8 @@ func microseconds(n int64) time.Duration {
 	return (time.Duration(n) * time.Microsecond).Round(10 * time.Microsecond)
 }
 
-// web asks the post office over HTTP whether it is healthy. Over TLS it must have the certificate with the
-// fingerprint, for which nobody else need vouch.
+// web asks the post office over HTTP whether it is healthy. Over TLS its certificate must have the fingerprint, and
+// needs no other signature.
 func (d *doctor) web(ctx context.Context, address, fingerprint string) {
 	if !strings.HasPrefix(address, "http") {
 		return
@@ -332,7 +332,7 @@ func (d *doctor) web(ctx context.Context, address, fingerprint string) {
 	d.say("http", cli.Well, "", "%s answers", address)
 }
 
-// clients looks at what is configured, and returns the programs that are started by it, this one among them.
+// clients checks the clients' configuration, and returns the programs that it starts, this one included.
 func (d *doctor) clients(self string) []string {
 	binaries := map[string]bool{}
 	if self != "" {
@@ -344,19 +344,19 @@ func (d *doctor) clients(self string) []string {
 	}
 	for _, r := range install.Look(*o) {
 		d.client(&r, self, binaries)
-		for _, warning := range r.Warnings { // what it will ask, and what else keeps agents from their mail
+		for _, warning := range r.Warnings { // the client's questions, and other obstacles to mail
 			d.say("client", cli.Note, "", "%s: %s", title(&r), warning)
 		}
 	}
 	return slices.Sorted(maps.Keys(binaries))
 }
 
-// absent says that the program of a client is not there. An editor may be there without its command.
+// absent says that the program of a client is missing. An editor may be there without its command.
 func absent(c install.Client) string {
 	return fmt.Sprintf("There is no %s on the PATH. Is %s installed?", c.Program, c.Title)
 }
 
-// title is what doctor calls a client in a scope.
+// title is doctor's name for a client in a scope.
 func title(r *install.Report) string { return r.Client.Title + " (" + string(r.Scope) + ")" }
 
 func (d *doctor) client(r *install.Report, self string, binaries map[string]bool) {
@@ -381,7 +381,7 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	}
 }
 
-// plugin says whether the client has a plugin of ours, which must be instead of what is installed.
+// plugin says whether the client has a plugin of ours, which must not be combined with an installation.
 func (d *doctor) plugin(r *install.Report, name string) {
 	switch {
 	case r.Plugin != "" && r.Installed():
@@ -392,7 +392,7 @@ func (d *doctor) plugin(r *install.Report, name string) {
 	}
 }
 
-// installed says whether what is installed does anything; before is how many findings there were before this client's.
+// installed says whether the installation has an effect; before is the number of findings before this client's.
 func (d *doctor) installed(r *install.Report, name, again string, before int) {
 	if r.Disabled != "" {
 		d.say("client", cli.Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
@@ -413,7 +413,7 @@ func (d *doctor) installed(r *install.Report, name, again string, before int) {
 	}
 }
 
-// entries looks at the programs that the entries of a file start.
+// entries checks the programs that the entries of a file start.
 func (d *doctor) entries(f *install.FileReport, name, self, again string, binaries map[string]bool) {
 	seen, said := map[string]bool{}, map[string]bool{}
 	servers := 0

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/base/selfsigned"
 )
 
-// TestDoctorOverTLS holds that doctor takes the post office at its address for other machines, whose certificate
-// nobody vouches for, and nobody else there.
+// TestDoctorOverTLS: doctor accepts the post office at its address for other machines, whose certificate no one
+// signs, and no other server there.
 func TestDoctorOverTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -4,7 +4,7 @@ package setup
 
 import "syscall"
 
-// freeSpace returns how many bytes this user can still write below a directory.
+// freeSpace returns the bytes that this user can still write below a directory.
 func freeSpace(dir string) (int64, bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

@@ -27,13 +27,13 @@ Enter takes the answer in capitals. --yes gives it everywhere, for a script; --d
 changes nothing. A second run changes nothing that is as it should be. pennypost remove undoes all of
 it. Nothing is opened to the network unless you say so, or name the address with --phone-at.`
 
-// guide asks the person step by step, or takes the answers that it proposes.
+// guide asks the person step by step, or takes the proposed answers.
 type guide struct {
 	*app
 	ctx    context.Context
-	yes    bool // it asks nothing
+	yes    bool // it asks no questions
 	dryRun bool
-	phone  string // where phones are to get in; "": at every network, if they are
+	phone  string // the address for phones; "": every network, if they are let in
 }
 
 func newSetup(a *app) *cobra.Command {
@@ -52,7 +52,7 @@ func (g *guide) flags() []cli.Flag {
 	}
 }
 
-// begin does what a person at a terminal, or --yes, has asked for.
+// begin runs the steps that a person at a terminal, or --yes, asked for.
 func (g *guide) begin(ctx context.Context, do func() error) error {
 	if g.JSON {
 		return cli.Usage("pennypost %s talks to a person; for programs there are install, uninstall and service",
@@ -69,7 +69,7 @@ func (g *guide) begin(ctx context.Context, do func() error) error {
 // step is the heading of a part.
 func (g *guide) step(name string) { g.Out.Line("\n%s", g.Out.Bold(name)) }
 
-// asks asks a question that is answered by yes or no; Enter is what is proposed. A dry run shows it, and answers no.
+// asks asks a yes-or-no question; Enter means proposed. A dry run prints it, and answers no.
 func (g *guide) asks(question string, proposed bool) (bool, error) {
 	switch {
 	case g.dryRun:
@@ -125,7 +125,7 @@ func (g *guide) setup() error {
 	return nil
 }
 
-// clients installs into the clients that are here, and returns the program of the first.
+// clients installs into the clients on this machine, and returns the program of the first.
 func (g *guide) clients() (agent string, err error) {
 	o, err := g.installOptions(installFlags{})
 	if err != nil {
@@ -156,13 +156,13 @@ func (g *guide) clients() (agent string, err error) {
 	return agent, nil
 }
 
-// client shows what would be written into the settings of one client, and writes it if the person agrees.
+// client shows the changes to one client's settings, and makes them if the person agrees.
 func (g *guide) client(o *install.Options, r *install.Report) error {
 	p, err := carryOut(r.Client, o, install.Install, true)
 	if err != nil {
 		g.Out.Line("%s: %s. Nothing was changed there. Again: pennypost install %s", r.Client.Title, err,
 			r.Client.Name)
-		return nil // the others are set up all the same
+		return nil // the others are still set up
 	}
 	if !p.Changed() {
 		g.Out.Line("%s has it already.", r.Client.Title)
@@ -188,7 +188,7 @@ func (g *guide) client(o *install.Options, r *install.Report) error {
 	return nil
 }
 
-// service has the post office start with the computer, where a service manager can be spoken to.
+// service makes the post office start with the computer, where a service manager is reachable.
 func (g *guide) service() error {
 	u, err := g.unit(g.ctx)
 	switch {
@@ -206,7 +206,7 @@ func (g *guide) service() error {
 	return g.serviceInstall(u, false)
 }
 
-// notifications turns on those of the desktop.
+// notifications turns on desktop notifications.
 func (g *guide) notifications() error {
 	c, err := g.LoadConfig()
 	if err != nil {
@@ -236,7 +236,7 @@ func (g *guide) notifications() error {
 	return nil
 }
 
-// letPhonesIn has the post office listen for other machines, which it does not unless the person says so.
+// letPhonesIn makes the post office listen for other machines, if the person agrees.
 func (g *guide) letPhonesIn() error {
 	c, err := g.LoadConfig()
 	if err != nil {
@@ -253,17 +253,17 @@ func (g *guide) letPhonesIn() error {
 	}
 	if err := g.LetPhonesIn(g.ctx, g.phone); err != nil {
 		g.Out.Line("They are not let in: %s", err)
-		return nil // the rest works all the same
+		return nil // the rest still works
 	}
 	g.Out.Line("Written to %s. The code for the phone's camera: %s", c.Home.File(),
 		g.Out.Bold("pennypost open --phone"))
 	return nil
 }
 
-// guideName is the agent that asks the first question. It is on the roster for no longer than that takes.
+// guideName is the agent that asks the first question. It is on the roster only until that is answered.
 const guideName mail.Name = "setup"
 
-// answeredBefore reports whether the person has answered a question in a room that can be searched at once.
+// answeredBefore reports whether the person has answered a question in a room that can be searched immediately.
 func (g *guide) answeredBefore() (bool, error) {
 	office, err := g.Post()
 	if err != nil {
@@ -274,7 +274,8 @@ func (g *guide) answeredBefore() (bool, error) {
 	return len(given.Rooms) > 0, err
 }
 
-// firstQuestion has an agent ask the person a question, which they answer with one key, if they never answered one.
+// firstQuestion makes an agent ask the person a question, which they answer with one key, unless they have answered
+// one before.
 func (g *guide) firstQuestion() (err error) {
 	switch {
 	case g.yes:
@@ -333,7 +334,7 @@ func (g *guide) firstQuestion() (err error) {
 	return nil
 }
 
-// answerFirst answers the first question. Both sides have read what they got.
+// answerFirst answers the first question. It marks both messages read.
 func (g *guide) answerFirst(own, asker mail.Service, question *mail.Item, text string) error {
 	d, answer := question.Reply(mail.User), question.Choose(mail.User, text)
 	d.Type, d.Body, d.Metadata = answer.Type, answer.Body, answer.Metadata
@@ -348,7 +349,7 @@ func (g *guide) answerFirst(own, asker mail.Service, question *mail.Item, text s
 	return err
 }
 
-// key reads one key, a digit up to most; -1: another one.
+// key reads one key, a digit up to most; -1: another key.
 func (g *guide) key(most int) (int, error) {
 	file, ok := g.Env.Stdin.(*os.File)
 	if !ok {

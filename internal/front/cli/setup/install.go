@@ -93,7 +93,7 @@ func newUninstall(a *app) *cobra.Command {
 	})
 }
 
-// with returns a command that does something to a client, with its flags.
+// with returns a command that changes a client, with its flags.
 func (f *installFlags) with(do string, cmd *cobra.Command, more ...cli.Flag) *cobra.Command {
 	for _, c := range install.Clients() {
 		cmd.ValidArgs = append(cmd.ValidArgs, c.Name)
@@ -121,7 +121,7 @@ func clientRows() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// installOptions returns where and what is installed.
+// installOptions returns the options of an installation.
 func (a *app) installOptions(f installFlags) (*install.Options, error) {
 	if f.project && f.user {
 		return nil, cli.Usage("--project and --user exclude each other")
@@ -137,7 +137,7 @@ func (a *app) installOptions(f installFlags) (*install.Options, error) {
 		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
 		Trust: f.trust, Ask: f.ask, Dialogs: f.dialogs, Orchestrator: f.orchestrator, Replace: f.replace,
 	}
-	if o.Root == home { // which may be kept in Git, and is no project
+	if o.Root == home { // it may be kept in Git, and is not a project
 		o.Root = a.Env.Dir
 	}
 	if f.project {
@@ -168,9 +168,9 @@ func (a *app) installOptions(f installFlags) (*install.Options, error) {
 	return o, err
 }
 
-// InstallFor makes a client that works in dir use Pennypost there as an agent of a room, and returns what was done,
-// line by line. The directory's ProjectFile says who works there and in which room, so that what is installed for all
-// projects, if it is, serves this one too.
+// InstallFor makes a client that works in dir use Pennypost there as an agent of a room, and returns a report in
+// lines. The directory's ProjectFile names the agent and the room, so that an installation for all projects, if there
+// is one, serves this one too.
 func InstallFor(run *cli.App, name, dir string, agent mail.Name, room mail.RoomName) (lines []string, err error) {
 	a := &app{run}
 	c, err := install.Find(name)
@@ -213,7 +213,7 @@ func InstallFor(run *cli.App, name, dir string, agent mail.Name, room mail.RoomN
 	return append(lines, p.Notes...), nil
 }
 
-// outcome is what install and uninstall say in JSON.
+// outcome is the JSON answer of install and uninstall.
 type outcome struct {
 	Client  string           `json:"client"`
 	Scope   install.Scope    `json:"scope"`
@@ -225,8 +225,8 @@ type outcome struct {
 	Diff    string           `json:"diff,omitempty"` // with dry_run
 }
 
-// KitCommands returns the commands that put a kit into the project and take it out again. done is called when one was
-// put there.
+// KitCommands returns the commands that put a kit into the project and take it out again. done is called after a kit
+// was installed.
 func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) []*cobra.Command {
 	a, f := &app{run}, installFlags{project: true}
 	command := func(verb, short, long string, run func(context.Context) error, more ...cli.Flag) *cobra.Command {
@@ -242,7 +242,7 @@ func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) [
 		command("install", "Put what "+kit.Title+"'s agents use into the project", kitInstallHelp,
 			func(ctx context.Context) error {
 				if _, err := a.OfficeProgram(); err != nil {
-					return err // the scripts would start what cannot start
+					return err // the scripts would start a missing program
 				}
 				err := a.change(f, kit, install.Install, "pennypost "+kit.Name+" install")
 				if err == nil && !f.dryRun {
@@ -266,7 +266,7 @@ func (a *app) changeClient(f installFlags, args []string, plan planner) error {
 		return err
 	}
 	if _, err := a.OfficeProgram(); err != nil && a.Asked == "install" {
-		return err // the client would start what cannot start
+		return err // the client would start a missing program
 	}
 	again := "pennypost " + a.Asked + " " + c.Name
 	if f.project && slices.Contains(c.Scopes, install.Project) {
@@ -278,7 +278,7 @@ func (a *app) changeClient(f installFlags, args []string, plan planner) error {
 // planner is install.Install or install.Uninstall.
 type planner func(install.Client, *install.Options) (*install.Plan, error)
 
-// carryOut makes a plan and, but for a dry run, carries it out. If the client writes one of the files in the meantime,
+// carryOut makes a plan and, except for a dry run, carries it out. If the client writes one of the files meanwhile,
 // it makes the plan again.
 func carryOut(c install.Client, o *install.Options, plan planner, dryRun bool) (p *install.Plan, err error) {
 	const tries = 3
@@ -293,7 +293,7 @@ func carryOut(c install.Client, o *install.Options, plan planner, dryRun bool) (
 	return p, err
 }
 
-// change installs or uninstalls. again is what to type after an error.
+// change installs or uninstalls. again is the command to type after an error.
 func (a *app) change(f installFlags, c install.Client, plan planner, again string) error {
 	o, err := a.installOptions(f)
 	if err != nil {
@@ -325,15 +325,15 @@ func (a *app) change(f installFlags, c install.Client, plan planner, again strin
 	return nil
 }
 
-// grantLead records that the client may be the orchestrator of the room: who installs it so has said that. In other
-// rooms a card asks.
+// grantLead records that the client may be the orchestrator of the room, which the person who installs it so has
+// granted. In other rooms a card asks.
 func (a *app) grantLead(o *install.Options, c install.Client, p *install.Plan) {
 	g := mail.Grant{Agent: mail.Orchestrator, Role: string(mail.Orchestrator), Client: c.Name}
 	if o.Scope == install.Project {
 		g.Dir = config.HomeDir(o.Root)
 	}
 	var err error
-	if v, found := config.AgentClient(a.Env.Environ); found { // --as is whom the client will be
+	if v, found := config.AgentClient(a.Env.Environ); found { // --as is the client's future name
 		err = config.RefuseUser(v)
 	} else {
 		err = a.Record(context.Background(), o.Room, g)
@@ -387,14 +387,14 @@ func (a *app) showPlan(p *install.Plan, dryRun bool) {
 	}
 }
 
-// showAbsent says that the client is not there, also where the other notes, which are of a change, are left out.
+// showAbsent says that the client is missing, even where the other notes, which concern a change, are omitted.
 func (a *app) showAbsent(p *install.Plan) {
 	if said := absent(p.Client); slices.Contains(p.Notes, said) {
 		a.Out.Line("%s", said)
 	}
 }
 
-// installed shows what is installed where.
+// installed shows the installations.
 func (a *app) installed(f installFlags) error {
 	o, err := a.installOptions(f)
 	if err != nil {

@@ -97,7 +97,7 @@ func (a *app) showChannels(all wire.NotifyChannels) error {
 	return nil
 }
 
-// channelRows says how it stands with a channel.
+// channelRows shows the state of a channel.
 func (a *app) channelRows(c *wire.NotifyChannel) [][]string {
 	rows := [][]string{{a.Out.Bold(c.Name), "tells: " + strings.ReplaceAll(c.What, ",", ", ")}}
 	last := "has told nothing yet"
@@ -135,11 +135,11 @@ func (a *app) channelRows(c *wire.NotifyChannel) [][]string {
 	return rows
 }
 
-// notifyUnread says if the configuration has changed since the post office read it.
+// notifyUnread warns if the configuration has changed since the post office read it.
 func (a *app) notifyUnread(list []wire.NotifyChannel) {
 	c, err := a.LoadConfig()
 	if err != nil {
-		return // doctor tells of it
+		return // doctor reports it
 	}
 	var have []string
 	for _, one := range list {

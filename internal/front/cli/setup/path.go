@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// desktopHere says that this system has a desktop that needs no variable to be found.
+// desktopHere says that this system's desktop can be found without a variable.
 const desktopHere = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
 // ourPrograms returns the two programs, or the one that is both.
@@ -41,13 +41,14 @@ func (g *guide) ourPrograms() ([]string, error) {
 	return slices.Compact([]string{self, office}), nil
 }
 
-// onPath puts the programs on the PATH by links in a directory of the person's that is on it, or says the line.
+// onPath puts the programs on the PATH by links in a directory of the person's that is on it, or prints the line to
+// type.
 func (g *guide) onPath() error {
 	programs, err := g.ourPrograms()
 	if err != nil {
 		return err
 	}
-	var lost []string // those that the shell does not find
+	var lost []string // programs that the shell does not find
 	for _, p := range programs {
 		found, err := exec.LookPath(filepath.Base(p))
 		switch {
@@ -90,8 +91,8 @@ func (g *guide) onPath() error {
 	return nil
 }
 
-// free returns what stands where the programs are to be linked in dir, and what to do about it. A link that leads
-// nowhere is in nobody's way.
+// free returns an error for files in dir where the programs should be linked, with the command that helps. A broken
+// link is no obstacle.
 func free(dir string, programs []string) error {
 	for _, p := range programs {
 		at := filepath.Join(dir, filepath.Base(p))
@@ -106,9 +107,9 @@ func free(dir string, programs []string) error {
 	return nil
 }
 
-// link links programs in a directory, which it makes.
+// link links programs in a directory, which it creates.
 func link(dir string, programs []string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { // others may run what is in it, as the distributions have it
+	if err := os.MkdirAll(dir, 0o755); err != nil { // others may run its programs, as in the distributions
 		return err
 	}
 	for _, p := range programs {
@@ -123,7 +124,7 @@ func link(dir string, programs []string) error {
 	return nil
 }
 
-// names are the programs as one types them.
+// names are the programs' names as typed.
 func names(programs []string) string {
 	out := make([]string, len(programs))
 	for i, p := range programs {
@@ -132,8 +133,8 @@ func names(programs []string) string {
 	return strings.Join(out, " and ")
 }
 
-// linkDir is a directory of the person's own that is on the PATH, or will be when their shell begins the next time
-// because its files say so; "": there is none. ~/.local/bin need not be there yet.
+// linkDir is a directory of the person's own that is on the PATH, or will be at their shell's next start because its
+// files say so; "": there is none. ~/.local/bin need not exist yet.
 func (g *guide) linkDir() (dir string, on bool) {
 	home := g.Env.Getenv("HOME")
 	if home == "" || runtime.GOOS == "windows" {
@@ -157,12 +158,12 @@ func (g *guide) linkDir() (dir string, on bool) {
 	return "", false
 }
 
-// ownBin fits a line by which a shell puts ~/.local/bin on its PATH, as Debian and Fedora write it.
+// ownBin matches a line that puts ~/.local/bin on a shell's PATH, as Debian and Fedora write it.
 var ownBin = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[^#\n]*PATH[^#\n]*(\$HOME|\$\{HOME\}|~)/\.local/bin\b`)
 })
 
-// startFiles are those that a shell reads when somebody logs in. Bash reads one of three, the first that is there.
+// startFiles are the files that a shell reads at login. Bash reads one of three, the first that exists.
 func startFiles(shell, home string) []string {
 	names := []string{".profile"}
 	switch filepath.Base(shell) {
@@ -186,8 +187,9 @@ func startFiles(shell, home string) []string {
 	return names
 }
 
-// pathLine is what puts a directory on the PATH of a shell at once and for good. On Windows it is a line of
-// PowerShell, and for good only: setx would cut a long PATH off, and write the system's into the person's own.
+// pathLine is the line that puts a directory on a shell's PATH, immediately and for good. On Windows it is a line of
+// PowerShell, and works from the next shell on: setx would cut off a long PATH, and write the system's into the
+// person's own.
 func pathLine(goos, shell, dir string) string {
 	if goos == "windows" {
 		return "[Environment]::SetEnvironmentVariable('Path', " +
@@ -205,8 +207,8 @@ func pathLine(goos, shell, dir string) string {
 	return "echo " + wording.Shell(exportLine(shell, dir)) + " >> " + file + " && . " + file
 }
 
-// powerShellText quotes a text for PowerShell, which takes five characters for a single quote
-// (about_Quoting_Rules; System.Management.Automation, CharTraits).
+// powerShellText quotes a text for PowerShell, which accepts five characters as a single quote (about_Quoting_Rules;
+// System.Management.Automation, CharTraits).
 func powerShellText(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -218,7 +220,7 @@ func powerShellText(text string) string {
 	return "'" + b.String() + "'"
 }
 
-// exportLine is what puts a directory on the PATH of a shell that runs.
+// exportLine is the line that puts a directory on the PATH of a running shell.
 func exportLine(shell, dir string) string {
 	if filepath.Base(shell) == "fish" {
 		return "set -gx PATH " + wording.Shell(dir) + " $PATH"
@@ -226,7 +228,7 @@ func exportLine(shell, dir string) string {
 	return `export PATH="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(dir) + `:$PATH"`
 }
 
-// ourLinks are the links to the programs in directories of the person's that are on the PATH, or may be.
+// ourLinks are the links to the programs in the person's directories that are on the PATH, or may be.
 func (g *guide) ourLinks() (links []string, err error) {
 	programs, err := g.ourPrograms()
 	if err != nil {
@@ -251,7 +253,7 @@ func (g *guide) ourLinks() (links []string, err error) {
 	return links, nil
 }
 
-// sayPathLine names the files of the person's shell that have the line which setup told them to type.
+// sayPathLine names the person's shell files that have the line which setup printed.
 func (g *guide) sayPathLine() {
 	home := g.Env.Getenv("HOME")
 	programs, err := g.ourPrograms()

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestPathLine: the line that is said for a shell puts a directory on its PATH, at once and for good. Shells that are
-// here are asked; a directory may be called what a shell would read otherwise.
+// TestPathLine: the line printed for a shell puts a directory on its PATH, immediately and for good. The shells on
+// this machine are tried; the directory's name may need quoting.
 func TestPathLine(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its shells are others")
@@ -109,7 +109,7 @@ func TestLinkDir(t *testing.T) {
 	}
 }
 
-// TestForeignFile: what is not ours is not replaced, and nothing is written beside it; a link that leads nowhere is.
+// TestForeignFile: another's file is not replaced, and nothing is written next to it; a broken link is replaced.
 func TestForeignFile(t *testing.T) {
 	dir := t.TempDir()
 	programs := []string{filepath.Join(dir, "of", "pennypost"), filepath.Join(dir, "of", "pennypostd")}
@@ -143,7 +143,7 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
-// On Windows the line is one of PowerShell, whatever the directory is called. No Windows has read it yet.
+// On Windows the line is PowerShell, whatever the directory's name. It has not been tried on Windows yet.
 func TestPathLineOfWindows(t *testing.T) {
 	const line = `[Environment]::SetEnvironmentVariable('Path', ` +
 		`[Environment]::GetEnvironmentVariable('Path', 'User') + ';DIR', 'User')`

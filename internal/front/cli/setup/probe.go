@@ -20,8 +20,8 @@ import (
 	"pennypost/internal/config"
 )
 
-// probe tries a program in the ways in which clients start it. It gets a data directory, and so a post office, of its
-// own: mail, agents and sessions of the real one are not touched.
+// probe tries a program as clients start it. The program gets a data directory, and so a post office, of its own: the
+// mail, agents and sessions of the real one are not touched.
 func (d *doctor) probe(ctx context.Context, binary string) {
 	v, err := versionOf(ctx, binary)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *doctor) probe(ctx context.Context, binary string) {
 	d.probeHook(ctx, &t)
 }
 
-// trial is a program that is tried.
+// trial is a program under trial.
 type trial struct {
 	binary, dir string
 	env         []string
@@ -59,8 +59,8 @@ func (t *trial) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// end stops the post office that was started for the trial. It does so by a signal: the trial's hook has made this
-// process an agent's client there, and no agent may ask it to stop.
+// end stops the post office that was started for the trial. It sends a signal: the trial's hook has made this process
+// an agent's client there, and no agent may stop a post office.
 func (t *trial) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
 	defer cancel()
@@ -73,18 +73,18 @@ func (t *trial) end() {
 	} else if err == nil {
 		_ = lock.Unlock()
 	}
-	// one that is left leaves by itself when it finds its directory gone, or after an hour
+	// one that is left ends by itself when its directory is gone, or after an hour
 	_ = cli.AwaitEnd(ctx, home)
 }
 
-// sampleMCP is what a client says at its start.
+// sampleMCP is a client's input at its start.
 const sampleMCP = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 	`"capabilities":{},"clientInfo":{"name":"pennypost-doctor","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 `
 
-// probeMCP does what a client does at its start: initialize, and ask for the tools.
+// probeMCP does the same as a client at its start: initialize, and ask for the tools.
 func (d *doctor) probeMCP(ctx context.Context, t *trial) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
@@ -97,7 +97,7 @@ func (d *doctor) probeMCP(ctx context.Context, t *trial) {
 	d.say("mcp", cli.Well, "", "%s serves %s", t.binary, wording.Plural(tools, "tool"))
 }
 
-// tools returns how many tools the program serves, and what it says on standard error.
+// tools returns the number of tools that the program serves, and its output on standard error.
 func (t *trial) tools(ctx context.Context) (n int, said string, err error) {
 	var stderr bytes.Buffer
 	cmd := t.command(ctx, "mcp", "--as", "doctor")
@@ -141,7 +141,7 @@ func (t *trial) tools(ctx context.Context) (n int, said string, err error) {
 	}
 }
 
-// firstLine returns the first line of what a program said, else what err says.
+// firstLine returns the first line of a program's output, else the text of err.
 func firstLine(said string, err error) string {
 	if line, _, _ := strings.Cut(strings.TrimSpace(said), "\n"); line != "" {
 		return line
@@ -152,11 +152,11 @@ func firstLine(said string, err error) string {
 	return "the list is empty"
 }
 
-// sampleHook is what Claude Code gives to a hook when a session starts.
+// sampleHook is Claude Code's input to a hook at the start of a session.
 const sampleHook = `{"session_id":"00000000-0000-4000-8000-000000000000","transcript_path":"","cwd":"/",` +
 	`"hook_event_name":"SessionStart","source":"startup"}`
 
-// probeHook runs a hook. A client takes a hook that fails for one that has nothing to say, so nobody would notice.
+// probeHook runs a hook. A client takes a failed hook for one with nothing to say, so no one would notice.
 func (d *doctor) probeHook(ctx context.Context, t *trial) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
@@ -171,7 +171,7 @@ func (d *doctor) probeHook(ctx context.Context, t *trial) {
 	d.say("hook", cli.Well, "", "the hook of %s answers", t.binary)
 }
 
-// doors has the post office's program try the doors by which agents are woken.
+// doors makes the post office's program try the doors by which agents are woken.
 func (d *doctor) doors(ctx context.Context) {
 	program, err := d.app.OfficeProgram()
 	if err != nil {

@@ -104,8 +104,8 @@ func (g *guide) removes(what string, do func() error) error {
 	return do()
 }
 
-// removeMail deletes the data directory if the person says so, and takes out of it otherwise what was added to the
-// configuration. It ends the post office first, which is asked too if it may go on.
+// removeMail deletes the data directory if the person agrees; otherwise it removes the lines that setup added to the
+// configuration. It ends the post office first, and asks about that too.
 func (g *guide) removeMail(sure bool) error {
 	home, err := config.FindHome(g.Env.Getenv)
 	if err != nil {
@@ -134,7 +134,7 @@ func (g *guide) removeMail(sure bool) error {
 	if _, _, err := g.StopOffice(g.ctx); err != nil {
 		return err
 	}
-	for _, path := range home.Files() { // and nothing else that somebody may have put there
+	for _, path := range home.Files() { // only our files, in case someone put others there
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}

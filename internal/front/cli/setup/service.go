@@ -52,8 +52,8 @@ func newService(a *app) *cobra.Command {
 // unit is the service of this system.
 type unit struct {
 	install.Unit
-	before    string // what is installed of it; "": nothing
-	reachable bool   // its manager can be spoken to
+	before    string // the installed text; "": none
+	reachable bool   // its manager is reachable
 }
 
 func (a *app) unit(context.Context) (u unit, err error) {
@@ -72,7 +72,7 @@ func (a *app) unit(context.Context) (u unit, err error) {
 	}
 	_, missing := exec.LookPath(u.Manager)
 	u.reachable = missing == nil
-	if runtime.GOOS == "linux" { // systemctl is there without a user's systemd, in a container say
+	if runtime.GOOS == "linux" { // systemctl may exist without a user's systemd, as in a container
 		_, err := os.Stat(filepath.Join(a.Env.Getenv("XDG_RUNTIME_DIR"), "bus"))
 		u.reachable = u.reachable && a.Env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
 	}
@@ -80,14 +80,14 @@ func (a *app) unit(context.Context) (u unit, err error) {
 	return u, err
 }
 
-// serviceOutcome is what the verbs of service say in JSON.
+// serviceOutcome is the JSON answer of the verbs of service.
 type serviceOutcome struct {
 	Path      string   `json:"path"`
 	Installed bool     `json:"installed"`
 	Changed   bool     `json:"changed"`
 	DryRun    bool     `json:"dry_run,omitzero"`
 	Ran       []string `json:"ran,omitzero"`
-	Type      []string `json:"type,omitzero"` // what is left to do, or to look at
+	Type      []string `json:"type,omitzero"` // commands left to type
 	Unit      string   `json:"unit,omitempty"`
 }
 
@@ -114,7 +114,7 @@ func (a *app) serviceInstall(u unit, dryRun bool) error {
 	return a.sayService(out, said, "")
 }
 
-// runAll runs commands, until one fails.
+// runAll runs commands until one fails.
 func (a *app) runAll(commands []install.Command, out *serviceOutcome) error {
 	for _, c := range commands {
 		if said, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
@@ -125,7 +125,7 @@ func (a *app) runAll(commands []install.Command, out *serviceOutcome) error {
 	return nil
 }
 
-// typed returns what to type.
+// typed returns the command lines to type.
 func typed(commands []install.Command) []string {
 	var lines []string
 	for _, c := range commands {
@@ -134,8 +134,7 @@ func typed(commands []install.Command) []string {
 	return lines
 }
 
-// serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any
-// more.
+// serviceUninstall stops the unit before it removes the file: otherwise the manager would keep a unit without a file.
 func (a *app) serviceUninstall(u unit, dryRun bool) error {
 	there := u.before != ""
 	out := serviceOutcome{Path: u.Path, Changed: there, Installed: dryRun && there, DryRun: dryRun}
@@ -192,7 +191,7 @@ func (a *app) sayService(out serviceOutcome, said, text string) error {
 	})
 }
 
-// service looks at the unit, if there is one.
+// service checks the unit, if there is one.
 func (d *doctor) service(ctx context.Context) {
 	u, err := d.app.unit(ctx)
 	switch {

@@ -2,19 +2,19 @@
 import { createInterface } from "node:readline"
 import { joinSession } from "@github/copilot-sdk/extension"
 
-// An extension that has a handler may answer what Copilot asks, once its person has said so at the start. This one leaves
-// everything to the dialog that stands, until the person answers at the desk.
+// An extension with a handler may answer Copilot's dialogs, once the person has allowed it at the start. This handler
+// leaves each request to Copilot's own dialog, until the person answers at the desk.
 const handler = { onPermissionRequest: () => ({ kind: "no-result" }) }
 const session = await joinSession(dialogs ? handler : {}).catch(() => joinSession({}))
 
 // Each line of the monitor, which says that an idle agent has mail, becomes a prompt of the session. The monitor ends
-// with this process, as nobody reads it then.
+// with this process, its only reader.
 const env = { ...process.env, COPILOT_AGENT_SESSION_ID: session.sessionId }
 const monitor = spawn(program, ["monitor", ...named], { env, stdio: ["ignore", "pipe", "ignore"] })
-monitor.on("error", () => {}) // there is no pennypost any more
+monitor.on("error", () => {}) // pennypost is no longer installed
 createInterface({ input: monitor.stdout }).on("line", (prompt) => session.send({ prompt }).catch(() => {}))
 
-// use is what a request is about, as Copilot tells its hooks of it.
+// use returns a request's subject in the form that Copilot's hooks get.
 function use(r) {
   const { kind, toolCallId, ...rest } = r
   if (kind === "shell") {
@@ -29,9 +29,9 @@ function use(r) {
 
 if (dialogs) {
   const ours = new Session(session.sessionId, process.cwd())
-  const open = new Map() // what takes a dialog off the desk, by the ids of requests
+  const open = new Map() // functions that take a dialog off the desk, by request id
 
-  // ask brings a dialog to the desk, beside Copilot's own; the first answer wins.
+  // ask shows a dialog at the desk as well as at Copilot; the first answer wins.
   const ask = (kind, { requestId }, reply, tool, given, says) => {
     const dialog = { id: requestId, tool, given, says }
     open.set(requestId, ours.ask(kind + ".asked", { dialog }, async (result) => (await reply(result)).success))
@@ -43,7 +43,7 @@ if (dialogs) {
 
   session.on("permission.requested", ({ data }) => {
     const { requestId, permissionRequest: r } = data
-    if (data.resolvedByHook || r.kind.startsWith("extension-")) return // of which this may be one
+    if (data.resolvedByHook || r.kind.startsWith("extension-")) return // about an extension, perhaps this one
     const answer = (result) => session.rpc.permissions.handlePendingPermissionRequest({ requestId, result })
     ask("permission", data, answer, ...use(r))
   })

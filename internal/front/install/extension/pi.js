@@ -1,9 +1,9 @@
 
-// pi's extension: what it is given is described in docs/extensions.md of @mariozechner/pi-coding-agent.
+// pi's extension. docs/extensions.md of @mariozechner/pi-coding-agent describes its arguments.
 export default function (pi) {
-  let session // the one that pi is in; a new one loads the extension anew
-  let turn, over, unheard // a promise while pi works; what fulfils it; what does if pi does not go on
-  let stopped // somebody ended a session that nobody sits before
+  let session // pi's current one; a new one loads the extension again
+  let turn, over, unheard // a promise while pi works; resolves it; a timer that does if pi does not continue
+  let stopped // a signal ended a session without a user interface
 
   pi.on("session_start", quiet(async (_, ctx) => {
     const wake = (text) => pi.sendUserMessage(text, { deliverAs: "followUp" })

@@ -11,18 +11,18 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Set gives the member at the end of path a value. Objects on the way are made; a value that is there is replaced
-// where it stands. An empty document becomes an object.
+// Set gives the member at the end of path a value. It creates missing objects on the path, and replaces an existing
+// value in place. An empty document becomes an object.
 func Set(text []byte, path []string, value string) ([]byte, error) {
 	return put(text, path, Object, value)
 }
 
-// Append adds a value to the end of the array at path, which is made if it is not there.
+// Append adds a value to the end of the array at path, which it creates if it is missing.
 func Append(text []byte, path []string, value string) ([]byte, error) {
 	return put(text, path, Array, value)
 }
 
-// put does both: into is what the path leads to, the object that holds its last name or an array.
+// put does both: into is the kind of the path's target, the object that holds its last name or an array.
 func put(text []byte, path []string, into Kind, value string) ([]byte, error) {
 	root, err := Parse(text)
 	if err != nil {
@@ -69,7 +69,7 @@ func put(text []byte, path []string, into Kind, value string) ([]byte, error) {
 	return old.Value.Replace(value)
 }
 
-// want refuses to go through a value of another kind than the path needs.
+// want refuses a value of another kind than the path needs.
 func want(n *Node, k Kind, path []string) error {
 	if n.Kind == k {
 		return nil
@@ -81,8 +81,8 @@ func want(n *Node, k Kind, path []string) error {
 	return &PathError{n.Line(), fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, k)}
 }
 
-// only returns the one member of the name, nil if there is none. Two of one name are an error: parsers differ on which
-// one counts.
+// only returns the one member with the name, or nil if there is none. Two are an error: parsers differ on which
+// counts.
 func only(n *Node, name string) (*Item, error) {
 	var found *Item
 	for _, it := range n.Items {
@@ -97,7 +97,7 @@ func only(n *Node, name string) (*Item, error) {
 	return found, nil
 }
 
-// wrap returns value inside of the objects that the rest of a path names, and of an array if into is one.
+// wrap returns value inside the objects that the rest of a path names, and inside an array if into is one.
 func wrap(rest []string, into Kind, value string) string {
 	if into == Array {
 		value = "[" + value + "]"
@@ -120,7 +120,7 @@ func (n *Node) Replace(value string) ([]byte, error) {
 	return n.doc.pack(), nil
 }
 
-// insert adds an item to the end of a container, behind the comments that stand there.
+// insert adds an item to the end of a container, after any comments there.
 func (n *Node) insert(name, value string) ([]byte, error) {
 	d := n.doc
 	l := d.layout()
@@ -128,11 +128,11 @@ func (n *Node) insert(name, value string) ([]byte, error) {
 	l.tight = l.inline && !bytes.Contains(d.text, []byte(": ")) && !bytes.Contains(d.text, []byte(", "))
 	closing := d.lineIndent(n)
 	indent := closing + l.unit
-	var behind hujson.Extra // behind the item and before its comma; nil if no comma follows
+	var behind hujson.Extra // between the item and its comma; nil if no comma follows
 	if len(n.Items) > 0 {
 		last := n.Items[len(n.Items)-1]
 		if last.Value.value.AfterExtra != nil {
-			behind = hujson.Extra{} // the file has commas behind last items, so this one gets one
+			behind = hujson.Extra{} // the file has commas after last items, so this one gets one
 		}
 		if own, begins := lastIndent(*last.before); begins {
 			indent = own
@@ -165,8 +165,8 @@ func (n *Node) insert(name, value string) ([]byte, error) {
 	return d.pack(), nil
 }
 
-// Delete returns the text of the document without the item i of a container. Comments before it stay. If no item is
-// left, and no comment, the container is {} or [].
+// Delete returns the text of the document without the item it of a container. Comments before the item stay. If no
+// item and no comment is left, the container is {} or [].
 func (n *Node) Delete(it *Item) []byte {
 	i := slices.Index(n.Items, it)
 	next := n.after
@@ -180,9 +180,9 @@ func (n *Node) Delete(it *Item) []byte {
 	following := bytes.TrimLeft(*next, " \t")
 	switch {
 	case bytes.Contains(comments[lineStart(comments, len(comments)):], []byte("//")) && !endsLine(following):
-		*next = slices.Concat(before, *next) // else what follows on the line would fall into the comment
+		*next = slices.Concat(before, *next) // otherwise the rest of the line would become part of the comment
 	case i == 0 && len(n.Items) > 1 && !bytes.Contains(before, []byte("\n")):
-		*next = slices.Concat(before, following) // what separates it from the next goes with it
+		*next = slices.Concat(before, following) // the separator goes with it
 	default:
 		*next = slices.Concat(comments, *next)
 	}
@@ -198,7 +198,7 @@ func (n *Node) Delete(it *Item) []byte {
 	return n.doc.pack()
 }
 
-// becomeLast has the item before the last keep its comma, or lose it but not the comment that stands before it.
+// becomeLast lets the item before the last keep its comma, or removes the comma but not the comment before it.
 func (n *Node) becomeLast(v *hujson.Value, comma bool) {
 	switch {
 	case !comma:
@@ -214,7 +214,7 @@ func endsLine(rest []byte) bool {
 		bytes.HasPrefix(rest, []byte("//"))
 }
 
-// layout is how a document is written.
+// layout is the formatting of a document.
 type layout struct {
 	eol, unit     string
 	inline, tight bool // in one line; without blanks
@@ -233,7 +233,7 @@ func (d *document) layout() layout {
 	return l
 }
 
-// between is what stands between two items.
+// between is the separator of two items.
 func (l *layout) between(indent string) string {
 	switch {
 	case l.tight:
@@ -244,7 +244,7 @@ func (l *layout) between(indent string) string {
 	return l.eol + indent
 }
 
-// format lays a value out behind an indentation, without its comments.
+// format lays a value out at an indentation, without its comments.
 func (l *layout) format(value, indent string) (hujson.ValueTrimmed, error) {
 	text, err := hujson.Standardize([]byte(value))
 	var b bytes.Buffer
@@ -262,19 +262,19 @@ func (l *layout) format(value, indent string) (hujson.ValueTrimmed, error) {
 	}
 	ends := strings.NewReplacer("\n", l.eol)
 	if l.inline {
-		ends = strings.NewReplacer(",\n", ", ", "\n", "") // no string has a line end
+		ends = strings.NewReplacer(",\n", ", ", "\n", "") // no string contains a line end
 	}
 	v, err := hujson.Parse([]byte(ends.Replace(b.String())))
 	return v.Value, err
 }
 
-// lastIndent returns the white space before what stands behind extra, if that begins a line.
+// lastIndent returns the white space at the end of extra, and whether it begins a line.
 func lastIndent(extra []byte) (indent string, begins bool) {
 	line := extra[lineStart(extra, len(extra)):]
 	return string(line), bytes.Contains(extra, []byte("\n")) && len(bytes.TrimSpace(line)) == 0
 }
 
-// lineIndent returns the white space with which the line of a value begins.
+// lineIndent returns the white space at the beginning of a value's line.
 func (d *document) lineIndent(n *Node) string {
 	line := d.text[lineStart(d.text, n.value.StartOffset):]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])

@@ -1,10 +1,10 @@
-// Package jsonc edits JSON as people keep it, with comments, trailing commas and their own indentation, as text: what
-// is not edited stays byte for byte.
+// Package jsonc edits JSON as people keep it, with comments, trailing commas and their own indentation, as text:
+// everything else stays byte for byte.
 //
-// hujson reads and writes the syntax; here is what it leaves to others: where something new stands and how it is laid
-// out. Byte order marks, line ends, comments, the order of members and white space are the file's own, and what is
-// inserted is laid out as its neighbours are. Putting something in and taking it out again gives the first text back
-// (but for an empty object or array, which comes back as {} or []).
+// hujson reads and writes the syntax; this package decides where an insertion goes and how it is laid out. The file
+// keeps its byte order mark, line ends, comments, order of members and white space, and an insertion is laid out like
+// its neighbours. Inserting something and deleting it again restores the first text (but for an empty object or
+// array, which comes back as {} or []).
 package jsonc
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Kind is what a value is: its first character, with '0' for numbers.
+// Kind is the type of a value: its first character, with '0' for numbers.
 type Kind byte
 
-// The kinds of value that somebody asks for.
+// The kinds of value that callers test for.
 const (
 	Object Kind = '{'
 	Array  Kind = '['
@@ -48,26 +48,26 @@ type Node struct {
 
 	doc   *document
 	value *hujson.Value
-	after *hujson.Extra // of an object or array: what stands before its end
+	after *hujson.Extra // of an object or array: white space and comments before its end
 }
 
 // Item is a member of an object or an element of an array.
 type Item struct {
 	Name   string // of a member
 	Value  *Node
-	before *hujson.Extra // what stands before the name or the element
+	before *hujson.Extra // white space and comments before the name or the element
 }
 
-// document is a text that was read.
+// document is a parsed text.
 type document struct {
 	text []byte // without mark
 	mark string // the byte order mark, or nothing
-	end  string // what was added so that the last line ends
+	end  string // text added to end the last line
 	root hujson.Value
 	top  *Node
 }
 
-// SyntaxError says where a text is no JSON.
+// SyntaxError says where a text is not JSON.
 type SyntaxError struct{ msg string }
 
 func (e *SyntaxError) Error() string { return e.msg }
@@ -75,13 +75,13 @@ func (e *SyntaxError) Error() string { return e.msg }
 // maxDepth bounds the nesting, so that a hostile file cannot exhaust the stack.
 const maxDepth = 100_000
 
-// bom is the byte order mark that some editors on Windows put in front.
+// bom is the byte order mark with which some Windows editors begin a file.
 const bom = "\xef\xbb\xbf"
 
 // space is the white space of JSON.
 const space = " \t\r\n"
 
-// Parse returns the value of a document. An empty one, or one of white space only, has none: nil.
+// Parse returns the value of a document, or nil for one that is empty or only white space.
 func Parse(text []byte) (*Node, error) {
 	d := &document{text: text}
 	if bytes.HasPrefix(text, []byte(bom)) {
@@ -91,7 +91,7 @@ func Parse(text []byte) (*Node, error) {
 		return nil, nil
 	}
 	if bytes.Contains(d.text[lineStart(d.text, len(d.text)):], []byte("//")) {
-		d.end = "\n" // hujson wants the end of a comment
+		d.end = "\n" // hujson requires an end of the last comment
 	}
 	if tooDeep(d.text) {
 		return nil, &SyntaxError{"values are nested too deeply"}
@@ -100,7 +100,7 @@ func Parse(text []byte) (*Node, error) {
 	if d.root, err = hujson.Parse(append(bytes.Clone(d.text), d.end...)); err != nil {
 		msg, _, literal := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), "invalid literal: ")
 		if literal {
-			msg += "a value is malformed" // it may be a secret
+			msg += "a value is malformed" // the value may be a secret
 		}
 		return nil, &SyntaxError{msg}
 	}
@@ -143,7 +143,7 @@ func (d *document) node(v *hujson.Value) *Node {
 	return n
 }
 
-// pack returns the text, as it was edited.
+// pack returns the edited text.
 func (d *document) pack() []byte {
 	return append([]byte(d.mark), bytes.TrimSuffix(d.root.Pack(), []byte(d.end))...)
 }
@@ -162,8 +162,8 @@ func (n *Node) Text() string {
 	return n.value.Value.(hujson.Literal).String()
 }
 
-// Member returns the value of an object's member, nil if there is none. Of several, it is the last, which is what
-// JSON.parse takes.
+// Member returns the value of an object's member, nil if there is none. Of several it returns the last, as JSON.parse
+// does.
 func (n *Node) Member(name string) *Node {
 	if n == nil || n.Kind != Object {
 		return nil
@@ -184,7 +184,7 @@ func (n *Node) At(path ...string) *Node {
 	return n
 }
 
-// Equal reports whether two values mean the same. Members may stand in another order.
+// Equal reports whether two values mean the same. The order of members does not matter.
 func Equal(a, b *Node) bool {
 	if a == nil || b == nil || a.Kind != b.Kind || len(a.Items) != len(b.Items) {
 		return a == b

@@ -64,8 +64,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestSecretsStay: what a malformed file holds is not for the screen, and one that is nested without end is refused
-// before it is followed.
+// TestSecretsStay: an error does not show the content of a malformed file, and one that is nested without end is
+// refused before it is parsed.
 func TestSecretsStay(t *testing.T) {
 	_, err := Parse([]byte("{\"token\": \"secret\n\"}"))
 	if err == nil || strings.Contains(err.Error(), "secret") {
@@ -178,7 +178,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// FuzzEdit: whatever parses can be edited; the rest of it means what it meant; what was put in and taken out has left
+// FuzzEdit: any text that parses can be edited; the rest of it keeps its meaning; inserting and then deleting leaves
 // no trace.
 func FuzzEdit(f *testing.F) {
 	for _, text := range []string{
@@ -222,8 +222,8 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// relaid reports whether the document closes on the line of its last item, and is broken elsewhere: then the closing
-// brace gets a line of its own, which it keeps.
+// relaid reports whether the document closes on the line of its last item, but has line breaks elsewhere: then the
+// closing brace gets a line of its own, which it keeps.
 func relaid(root *Node) bool {
 	end := (*root.after)[len(bytes.TrimRight(*root.after, space)):]
 	return !bytes.Contains(end, []byte("\n"))

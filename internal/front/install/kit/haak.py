@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-NOTED = @PROGRAM@  # where pennypost was when this was written
+NOTED = @PROGRAM@  # pennypost's path when this was written
 
 
 def main():
@@ -20,8 +20,8 @@ def main():
                  "hint: install it, then run: pennypost haak install")
     session = os.environ.get("CLAUDE_CODE_SESSION_ID")
     if session:
-        os.environ.setdefault("PENNYPOST_AGENT", session)  # who looks, where no flag says it
-    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the project, whose data/ is meant
+        os.environ.setdefault("PENNYPOST_AGENT", session)  # the caller, unless a flag names it
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the project, which contains data/
     words = [program, "haak", "@VERB@"] + sys.argv[1:]
     if os.name == "nt":
         sys.exit(subprocess.call(words))

@@ -1,11 +1,11 @@
 #!/bin/sh
 # pennypost haak install wrote this (seal 00000000); pennypost haak uninstall takes it out unless it was edited.
 #
-# check-mailbox.sh SESSION prints what is new for a session, and marks it read. With --hook it is $PENNYPOST_AGENT, or
-# else the session that Claude Code names on standard input; with --end that session has ended. It prints nothing if
-# there is nothing, and always succeeds: an agent starts with its mail, or without.
+# check-mailbox.sh SESSION prints the new mail of a session, and marks it read. With --hook the session is
+# $PENNYPOST_AGENT, or else the one that Claude Code names on standard input; with --end that session has ended. Without
+# new mail it prints nothing, and it always succeeds: an agent starts with its mail, or without.
 
-noted=@PROGRAM@ # where pennypost was when this was written
+noted=@PROGRAM@ # pennypost's path when this was written
 program=$(command -v pennypost) || program=$noted
 
 session=${1-}
