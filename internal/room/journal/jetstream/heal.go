@@ -321,16 +321,33 @@ func (j *Journal) putBack(ctx context.Context, lane *lane) (n int, err error) {
 	}); err != nil {
 		return 0, err
 	}
-	var events []jsonl.Placed
-	for _, l := range ranges {
-		if err := j.read(ctx, lane, l.First-1, l.Last, func(a arrival) error {
-			events = append(events, jsonl.Placed{Seq: a.seq, Text: a.text})
-			return nil
-		}); err != nil {
-			return 0, err
-		}
+	events, err := j.eventsIn(ctx, lane, ranges)
+	if err != nil {
+		return 0, err
 	}
 	return j.local.PutBack(ctx, events)
+}
+
+// eventsIn returns the events in some ranges of a room that count, in order. A shard is read from the room's beginning,
+// because that depends on all events before.
+func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (events []jsonl.Placed, err error) {
+	if len(ranges) == 0 {
+		return nil, nil
+	}
+	var r ring
+	if !l.shared {
+		r.Place = ranges[0].First - 1
+	}
+	err = j.read(ctx, l, r.Place, ranges[len(ranges)-1].Last, func(a arrival) error {
+		if l.shared && r.judge(&a) != "" {
+			a.text = nil
+		}
+		if slices.ContainsFunc(ranges, func(in jsonl.Line) bool { return in.First <= a.seq && a.seq <= in.Last }) {
+			events = append(events, jsonl.Placed{Seq: a.seq, Text: a.text})
+		}
+		return nil
+	})
+	return events, err
 }
 
 // read calls f for the messages of the stream behind a place, up to another, and up to what a newer Pennypost wrote
