@@ -342,7 +342,8 @@ func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (e
 		if l.shared && r.judge(&a) != "" {
 			a.text = nil
 		}
-		if slices.ContainsFunc(ranges, func(in jsonl.Line) bool { return in.First <= a.seq && a.seq <= in.Last }) {
+		in := func(l jsonl.Line) bool { return l.First <= a.seq && a.seq <= l.Last }
+		if slices.ContainsFunc(ranges, in) {
 			events = append(events, jsonl.Placed{Seq: a.seq, Text: a.text})
 		}
 		return nil
