@@ -328,8 +328,8 @@ func (j *Journal) putBack(ctx context.Context, lane *lane) (n int, err error) {
 	return j.local.PutBack(ctx, events)
 }
 
-// eventsIn returns the events in some ranges of a room that count, in order. A shard is read from the room's beginning,
-// because that depends on all events before.
+// eventsIn returns the events in some ranges of a room that count, in order. A shard is read from the room's
+// beginning, because that depends on all events before.
 func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (events []jsonl.Placed, err error) {
 	if len(ranges) == 0 {
 		return nil, nil
