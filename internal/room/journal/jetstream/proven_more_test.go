@@ -140,8 +140,8 @@ func movedRoom(t *testing.T, thief func(*fleet) *Cluster) {
 func TestP5_LostEnd(t *testing.T) {
 	f := newFleet(t)
 	desk, laptop := f.closed("lab")
-	last := f.append(desk, said("kept"))
-	last = f.append(laptop, said("lost"), ofMachine(mail.MachineChange{Name: "laptop", Rules: 4}))
+	f.append(desk, said("kept"))
+	last := f.append(laptop, said("lost"), ofMachine(mail.MachineChange{Name: "laptop", Rules: 4}))
 	f.placesOf(desk, last)
 	f.placesOf(laptop, last)
 	f.must(laptop.Close())

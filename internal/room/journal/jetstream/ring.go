@@ -3,7 +3,6 @@ package jetstream
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -242,16 +241,6 @@ func (s *standing) same(r *ring) bool {
 		}
 	}
 	return true
-}
-
-// knows reports whether a key is that of a machine in the room.
-func (r *ring) knows(key []byte) bool {
-	for k := range maps.Values(r.Machines) {
-		if len(key) > 0 && bytes.Equal(k.Key, key) {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *ring) String() string {
