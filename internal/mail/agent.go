@@ -69,7 +69,7 @@ type Presence struct {
 	Parent *Name    `json:"parent,omitzero"`
 	Client string   `json:"client,omitempty"`
 	// Session claims the name for one running instance. If another live session holds it, the newcomer is registered
-	// as NAME-2 (or the next free number), or, with TakeOver, becomes the holder. End gives the name back.
+	// as NAME-2 (or the next free number) or, with TakeOver, becomes the holder. End releases the name.
 	Session  string `json:"session,omitempty"`
 	TakeOver bool   `json:"take_over,omitzero"`
 	End      bool   `json:"end,omitzero"`
@@ -82,8 +82,8 @@ type Presence struct {
 	Join    bool   `json:"join,omitzero"`
 	// Serves says that the caller is the connection's MCP server; when that ends, so does the connection.
 	Serves bool `json:"serves,omitzero"`
-	// Access is for doors of this machine, as in Turn; a room takes no notice of it. It says how to get at the session
-	// that a connection belongs to, and counts where no hook tells of that session.
+	// Access is for doors of this machine, as in Turn; a room ignores it. It says how to reach the session that a
+	// connection belongs to, and is used where no hook reports that session.
 	Access *Access `json:"access,omitempty"`
 	// Inbox is the bridge that puts all mail for the agent into a mailbox that its client reads by itself. Only
 	// bridges set it.

@@ -109,7 +109,8 @@ type Registrar interface {
 	// Merge merges an agent into another agent, or into the user, who takes over its mail, marks, threads, questions,
 	// roles, tags and names. If from has a live session, the error is Conflict. Only the user may.
 	Merge(ctx context.Context, from, into Name) (Agent, error)
-	// Retire removes an agent from the roster: its role mail goes to others, its own unread mail becomes dead.
+	// Retire removes an agent from the roster: its role mail goes to others, its own unread mail becomes dead. The
+	// same callers may as for Rename.
 	Retire(ctx context.Context, name Name) error
 	// Token creates a bearer token that opens this room as that agent, and revokes the previous one. The token
 	// cannot be read again later. Only the user may.
