@@ -43,7 +43,8 @@ func (m *Message) Choices() []Option {
 	return options
 }
 
-// Reply returns a draft of a reply to m, without text. It has no recipient if the post office sent m and m asks nothing.
+// Reply returns a draft of a reply to m, without text. It has no recipient if the post office sent m and m asks
+// nothing.
 func (m *Message) Reply(by Name) Draft {
 	d := Draft{Type: string(m.AnswerType(by)), ReplyTo: m.ID}
 	for _, to := range m.AnswerTo(by) {

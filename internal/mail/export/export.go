@@ -18,8 +18,8 @@ type Format string
 
 // The formats.
 const (
-	JSONL    Format = "jsonl"    // one array of objects
-	JSON     Format = "json"     // one array of them
+	JSONL    Format = "jsonl"    // one object per line
+	JSON     Format = "json"     // one array of objects
 	Markdown Format = "markdown" // a document: a heading for each day, and below it one for each message
 )
 

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// remindAgain is the time before the same reminder can be sent again.
+// remindAgain is the length of the windows in each of which the same reminder is sent once.
 const remindAgain = 10 * time.Minute
 
 // reminder is its text: who waits, for how long, and on which message.
