@@ -15,10 +15,10 @@ type Sense int
 const (
 	Since Sense = iota // a beginning, in the past: a day means its midnight
 	Until              // an end, in the past: a day means its last moment
-	Ahead              // a time of return: a day means nine in the morning
+	Ahead              // a time in the future: a day means nine in the morning
 )
 
-// morning is the hour used for Ahead with a day but no time of day.
+// morning is the hour that Ahead uses for a day without a time of day.
 const morning = 9
 
 // ParseWhen parses a time as people write it, in the zone of now: "2026-05-10", "2026-05-10 14:00", "today",
