@@ -129,7 +129,7 @@ type AgentChange struct {
 	// Expects is what the check found of the name. If that is no longer true, the change does not count.
 	Expects Expectation `json:"expects,omitempty"`
 	// Silent is, when the post office ends a lapsed session, the sequence number at which it last heard of the
-	// session. If it heard of it after that, the session has not lapsed.
+	// session. If an event names the session after that, it has not lapsed.
 	Silent Seq `json:"silent,omitzero"`
 	// Most limits the live agents below the parent of a new agent, or those sharing the name of a session that
 	// finds it taken; 0: no limit.

@@ -110,7 +110,7 @@ type AgentRecord struct {
 	Continues  int      `json:"continues,omitzero"`  // how many times in a row mail kept the turn from ending
 	GaveUp     bool     `json:"gave_up,omitzero"`    // at the last end of a turn
 	Broken     bool     `json:"broken,omitzero"`     // the last turn was interrupted
-	Summed     Seq      `json:"summed,omitzero"`     // where Session was last summarized
+	Summed     Seq      `json:"summed,omitzero"`     // where Session was last summarised
 	Introduced Seq      `json:"introduced,omitzero"` // where a hook last showed mail to its model
 	Evicted    string   `json:"evicted,omitempty"`   // the previous session, which must not return by itself
 	TokenSum   string   `json:"token_sum,omitempty"`

@@ -48,7 +48,7 @@ type Sender interface {
 
 // Reader looks up mail. Looking changes nothing.
 type Reader interface {
-	// Inbox returns the messages in a mailbox, oldest first unless the query says otherwise.
+	// Inbox returns the messages that wait in a mailbox, oldest first unless the query says otherwise.
 	Inbox(ctx context.Context, q InboxQuery) (Page, error)
 	// History returns messages of the whole room, newest last, as the query's agent, or by default the caller, sees
 	// them.
@@ -70,8 +70,8 @@ type Watcher interface {
 	// Wait blocks until the caller's mailbox has an unread message that matches q, and returns it without marking
 	// it. If ctx ends first, the error is Timeout.
 	Wait(ctx context.Context, q WaitQuery) (Item, error)
-	// Watch returns a cursor over the journal after the sequence number after: it replays old events, then returns
-	// live ones. Zero is the beginning; a number that the journal has not reached is Invalid. Events contain no
+	// Watch returns a cursor over the events that follow the sequence number after: it replays old ones, then returns
+	// live ones. Zero is the beginning; a number that the journal has not reached is Invalid. The events contain no
 	// secrets.
 	Watch(ctx context.Context, after Seq) (Watch, error)
 }
@@ -147,7 +147,7 @@ type Keeper interface {
 
 // Office gives access to the rooms of one post office.
 type Office interface {
-	// Room returns a room as the caller as sees it, and opens or creates it if necessary.
+	// Room returns the view of a room by the caller named as, and opens or creates the room if necessary.
 	Room(ctx context.Context, room RoomName, as Name) (Service, error)
 	// Rooms lists the rooms that exist.
 	Rooms(ctx context.Context) ([]RoomStatus, error)
@@ -195,13 +195,13 @@ type Item struct {
 	Read    bool          `json:"read"`
 	State   DeliveryState `json:"state,omitempty"` // for the reader in question
 	Expires Time          `json:"expires,omitzero"`
-	Snoozed Time          `json:"snoozed,omitzero"` // until when the reader has snoozed it; 0: it is not snoozed
+	Snoozed Time          `json:"snoozed,omitzero"` // until when the reader has snoozed it; 0: not, or not any more
 	// Given says that the model of the reader's current session was given the text and still has it, as far as is
 	// known.
 	Given   bool        `json:"given,omitzero"`
 	Open    bool        `json:"open,omitzero"`     // it asks something that is not settled
 	Settled *Settlement `json:"settled,omitempty"` // how it was settled
-	// Suggestions are, for an open question, the newest MaxSuggestions answers by agents who were not asked.
+	// Suggestions are, for an open question, the newest MaxSuggestions answers by senders who were not asked.
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// Deliveries in a list are at most MaxDeliveries, those with activity first; a message requested by its id has
 	// all of them.
@@ -410,8 +410,8 @@ type MachineStatus struct {
 // Trimmed answers Archive.
 type Trimmed struct {
 	Age    int `json:"age"`    // messages over the age limit
-	Read   int `json:"read"`   // read ones, over the count limit
-	Unread int `json:"unread"` // unread ones among Age and Read
+	Read   int `json:"read"`   // over the count limit: read, expired or dead ones
+	Unread int `json:"unread"` // of all these, those that some reader had not read
 	Oldest int `json:"oldest"` // the oldest others, over the count limit
 	Kept   int `json:"kept"`
 }

@@ -12,8 +12,9 @@ type Turner interface {
 	// between.
 	//
 	// The returned mail is not marked yet: the caller marks the messages that it hands over as told, and those that
-	// it only points to as notified. Until then, for a few seconds, they are not returned again, because a client
-	// runs the hooks of several tools at a time. Told messages become presented at a later moment that proves it.
+	// it only points to as notified. Until then, but for a few seconds at most, they are not returned again, because
+	// a client runs the hooks of several tools at a time. Told messages become presented at a later moment that
+	// proves it.
 	//
 	// If mail cannot keep a turn going, because it has done so too often or because the turn was interrupted, a
 	// message tells the user, unless the agent has a door: then that is rung.
