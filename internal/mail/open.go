@@ -52,7 +52,7 @@ func (m *Message) Declines() bool {
 	return true
 }
 
-// Suggestion is an answer by an agent that was not asked. It settles nothing until someone who may settle the
+// Suggestion is an answer by a sender that was not asked. It settles nothing until someone who may settle the
 // question adopts it.
 type Suggestion struct {
 	ID   ID      `json:"id"`
@@ -90,7 +90,7 @@ type Waiting struct {
 	// an agent that waits for no one or, in a Circle, with a name already in it.
 	Chain  []Name `json:"chain,omitempty"`
 	Circle bool   `json:"circle,omitzero"`
-	// Suggestions counts the answers by agents that were not asked, at most MaxSuggestions.
+	// Suggestions counts the answers by senders that were not asked, at most MaxSuggestions.
 	Suggestions int `json:"suggestions,omitzero"`
 }
 

@@ -157,8 +157,8 @@ type Office interface {
 	// WatchDesk reports changes on the user's desk from now on; the first change comes immediately. It opens no
 	// room. The context covers this call only. Only the user may call it.
 	WatchDesk(ctx context.Context) (DeskWatch, error)
-	// Fleet returns one aspect of several rooms: agents, stuck mail, or who waits for whom. For a closed room it
-	// returns the state at closing. Only the user may call it.
+	// Fleet returns one part, or all, of several rooms' state: agents, stuck mail, who waits for whom, claims. For a
+	// closed room it returns the state at closing. Only the user may call it.
 	Fleet(ctx context.Context, q FleetQuery) (Fleet, error)
 	// FleetMail returns mail of several rooms. It opens closed rooms that the query names, or a few if the query
 	// names none. Only the user may call it.

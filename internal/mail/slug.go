@@ -8,7 +8,7 @@ import (
 const (
 	// maxSlug is the longest name, in bytes, that an error quotes in full; half of it if the name has spaces.
 	maxSlug = 64
-	// maxSlugWords is the number of words of a name that an error quotes: three cannot form an order.
+	// maxSlugWords is the number of words of a name that an error quotes: three make no instruction.
 	maxSlugWords = 3
 )
 
