@@ -6,25 +6,24 @@ import (
 )
 
 // Address says whom a message is for, in canonical form: "agent:<name>", "role:<role>", "orchestrator",
-// "<ns>:<value>", "all" or "user". A sender is an Address as well: an agent's, "user", "system", or, of an agent of
-// another room of the same post office, "far:<name>@<room>". Journals from before that form have
-// "agent:<name>@<room>" for such a sender, which cannot be told from an agent that was so named; it is kept and shown
-// as it is.
+// "<ns>:<value>", "all" or "user". A sender is an Address too: an agent's, "user", "system" or, for an agent of
+// another room of the same post office, "far:<name>@<room>". Older journals have "agent:<name>@<room>" for such a
+// sender, which cannot be told from an agent with that name; it is kept and shown as is.
 type Address string
 
-// Addresses that stand for themselves.
+// Addresses without a value.
 const (
 	ToAll          Address = "all"
 	ToUser         Address = "user"
-	ToOrchestrator Address = "orchestrator" // the same audience as "role:orchestrator"
+	ToOrchestrator Address = "orchestrator" // same audience as "role:orchestrator"
 	FromSystem     Address = "system"
 )
 
-// Kind is the kind of an address; it decides audience and expiry.
+// Kind is the kind of an address; it determines audience and expiry.
 type Kind uint8
 
-// The kinds. The last one is how senders of other rooms sign. Only what asks is addressed to it, in the room of
-// whoever asked there: nobody is reached by that.
+// The kinds. The last is the form in which senders of other rooms sign. Only questions are addressed to it, in the
+// room where that sender asked; it reaches no one.
 const (
 	ToAgent Kind = iota + 1
 	ToRole
@@ -34,16 +33,16 @@ const (
 	FromFar
 )
 
-// far begins the address of an agent of another room.
+// far is the prefix of the address of an agent of another room.
 const far = "far:"
 
-// FarAddress returns how the agent that signs as from in a room signs in the others.
+// FarAddress returns the address under which an agent of a room, from, signs in other rooms.
 func FarAddress(from Address, room RoomName) Address {
 	return Address(far + string(from.Signer()) + "@" + string(room))
 }
 
-// Far returns what an address of kind FromFar consists of: an agent's address in its room, and the room. ok is false
-// for any other address.
+// Far splits an address of kind FromFar into the agent's address in its room, and the room. ok is false for any
+// other address.
 func (a Address) Far() (agent Address, room RoomName, ok bool) {
 	rest, ok := strings.CutPrefix(string(a), far)
 	i := strings.LastIndexByte(rest, '@') // rooms have no '@'
@@ -54,10 +53,10 @@ func (a Address) Far() (agent Address, room RoomName, ok bool) {
 	return AgentAddress(Name(rest[:i])), room, err == nil
 }
 
-// TagNamespaces are the namespaces of tags that every room knows. A room may be configured with more.
+// TagNamespaces are the tag namespaces of every room. A room's configuration may add more.
 func TagNamespaces() []string { return []string{"project", "concern", "domain"} }
 
-// AgentAddress returns the address of the agent called n, which is also how it signs.
+// AgentAddress returns the address of the agent called n, under which it also signs.
 func AgentAddress(n Name) Address {
 	switch n {
 	case User, System, Orchestrator:
@@ -91,12 +90,12 @@ func (a Address) Kind() Kind {
 	return ToTag
 }
 
-// RolesAlone reports whether addresses are roles and nothing else.
+// RolesAlone reports whether all addresses are roles, and there is at least one.
 func RolesAlone(to []Address) bool {
 	return len(to) > 0 && !slices.ContainsFunc(to, func(a Address) bool { return a.Kind() != ToRole })
 }
 
-// Value returns what follows the kind: the agent's name, the role, or the whole tag.
+// Value returns the part after the kind: the agent's name, the role, or the whole tag.
 func (a Address) Value() string {
 	switch a.Kind() {
 	case ToAgent:
@@ -107,13 +106,13 @@ func (a Address) Value() string {
 	return string(a)
 }
 
-// Signer returns the name behind an address that stands in a From field. That of a sender of another room is its whole
-// address, which no agent can bear.
+// Signer returns the name in an address from a From field. For a sender of another room that is its whole address,
+// which no agent can have as a name.
 func (a Address) Signer() Name { return Name(strings.TrimPrefix(string(a), "agent:")) }
 
-// ParseAddress reads an address that says its own kind. A word that does not ("builder-1", "小克") is answered with
-// bare = true: only the room knows whether an agent bears it. The "@room" suffix is the room's business too, because
-// names of older journals may contain '@'.
+// ParseAddress parses an address with a kind. For a word without one ("builder-1", "小克") it returns bare = true:
+// only the room knows whether an agent has that name. The room also handles the "@room" suffix, because names in
+// older journals may contain '@'.
 func ParseAddress(s string, namespaces []string) (a Address, bare bool, err error) {
 	if err := checkWord("address", trimKind(s)); err != nil {
 		return "", false, err
@@ -154,7 +153,7 @@ func ParseAddress(s string, namespaces []string) (a Address, bare bool, err erro
 	return "", true, nil
 }
 
-// trimKind keeps what says the kind, and the room of a far agent, from counting against the length of the name.
+// trimKind cuts off the kind, and a far agent's room, which do not count against the length of the name.
 func trimKind(s string) string {
 	if agent, _, ok := Address(s).Far(); ok {
 		s = string(agent)

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// DeclinedBody is what a refusal to answer says without a reason.
+// DeclinedBody is the body of a refusal to answer without a reason.
 const DeclinedBody = "Declined: please decide yourself."
 
-// AnswerType is the type of what somebody writes below m: an answer if m asks them something.
+// AnswerType returns the type of a reply to m: an answer if m asks the replier something.
 func (m *Message) AnswerType(by Name) Type {
 	if m.Type.Asks() && m.From.Signer() != by {
 		return Answer
@@ -16,8 +16,8 @@ func (m *Message) AnswerType(by Name) Type {
 	return Custom
 }
 
-// AnswerTo returns whom it is for: the sender of m or, if they wrote that themselves, those to whom they did; the post
-// office itself if that asks, and nobody if it only tells.
+// AnswerTo returns the recipients of a reply to m: its sender or, if the replier sent m, the recipients of m; the
+// post office if its own message asks, and no one if it only informs.
 func (m *Message) AnswerTo(by Name) []Address {
 	switch m.From.Signer() {
 	case by:
@@ -31,7 +31,7 @@ func (m *Message) AnswerTo(by Name) []Address {
 	return []Address{m.From}
 }
 
-// Choices are the answers that m offers: its options or, where a verdict answers it, the verdicts.
+// Choices returns the answers that m offers: its options or, if a verdict answers it, the verdicts.
 func (m *Message) Choices() []Option {
 	options := m.Metadata.Options()
 	if len(options) > 0 || !m.Type.Rule().AnsweredBy.Rule().Verdict {
@@ -43,7 +43,8 @@ func (m *Message) Choices() []Option {
 	return options
 }
 
-// Reply begins what somebody writes below m: it has no text, and is for nobody if the post office wrote m.
+// Reply returns a draft of a reply to m, without text. It has no recipient if the post office sent m and m asks
+// nothing.
 func (m *Message) Reply(by Name) Draft {
 	d := Draft{Type: string(m.AnswerType(by)), ReplyTo: m.ID}
 	for _, to := range m.AnswerTo(by) {
@@ -52,21 +53,21 @@ func (m *Message) Reply(by Name) Draft {
 	return d
 }
 
-// Choose is the answer to m by one of its choices.
+// Choose returns the answer to m by one of its choices.
 func (m *Message) Choose(by Name, choice string) Draft {
 	d := m.Reply(by)
 	d.Body = choice
 	if t := m.Type.Rule().AnsweredBy; t.Rule().Verdict && len(m.Metadata.Options()) == 0 {
 		d.Type = string(t)
-		d.Metadata, _ = json.Marshal(map[string]string{"verdict": choice}) // texts always can be
+		d.Metadata, _ = json.Marshal(map[string]string{"verdict": choice}) // strings always marshal
 	}
 	return d
 }
 
-// AdoptedKey is the member of an answer's metadata that names the suggestion whose words it takes over.
+// AdoptedKey is the member of an answer's metadata that names the suggestion whose words it adopts.
 const AdoptedKey = "adopted"
 
-// Adopt is the answer to m in the words of a suggestion, to which it refers.
+// Adopt returns the answer to m in the words of a suggestion, to which it refers.
 func (m *Message) Adopt(by Name, suggestion *Message) Draft {
 	d := m.Reply(by)
 	d.Type, d.Body, d.Docs = string(suggestion.Type), suggestion.Body, suggestion.Docs
@@ -77,11 +78,11 @@ func (m *Message) Adopt(by Name, suggestion *Message) Draft {
 	if suggestion.Declines() {
 		members[DeclinedKey] = true
 	}
-	d.Metadata, _ = json.Marshal(members) // texts and truths always can be
+	d.Metadata, _ = json.Marshal(members) // strings and booleans always marshal
 	return d
 }
 
-// Decline is the refusal to answer m.
+// Decline returns the refusal to answer m.
 func (m *Message) Decline(by Name, reason string) Draft {
 	d := m.Reply(by)
 	d.Type, d.Body, d.Metadata = string(Answer), reason, Metadata(`{"`+DeclinedKey+`":true}`)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAnswer: who is answered, and whether that settles something, depends on who writes.
+// TestAnswer: the recipients of a reply, and whether it settles a question, depend on who replies.
 func TestAnswer(t *testing.T) {
 	question := Message{Type: Question, From: "agent:ann", To: []Address{"user", "agent:bob"}}
 	own := Message{Type: Question, From: "user", To: []Address{"agent:ann", "user"}}
@@ -31,7 +31,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestChoose: whoever answers, by whatever door, says the same.
+// TestChoose: a choice gives the same answer through every door.
 func TestChoose(t *testing.T) {
 	question := Message{ID: "msg_q", Type: Question, From: "agent:ann",
 		Metadata: Metadata(`{"options":["8080","9090"]}`)}

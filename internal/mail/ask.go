@@ -5,30 +5,30 @@ import (
 	"unicode/utf8"
 )
 
-// MaxAsk is how much, in bytes, of what a dialog asks is held. Of what is longer the person sees the beginning, and
+// MaxAsk is the limit, in bytes, on the stored text of a dialog. Of a longer one the person sees the beginning, and
 // cannot allow it from the desk.
 const MaxAsk = 1 << 20
 
-// Ask is what a dialog asks. The post office of the machine where it stands holds it until it is settled.
+// Ask is the content of a dialog. The post office of its machine holds it until it is settled.
 type Ask struct {
-	// Form says what Text is: a command, a patch, the content of a file, a URL, or what a tool is given, as JSON. All
-	// but the last are as the client has them, byte for byte.
+	// Form says what Text is: a command, a patch, the content of a file, a URL, or a tool's input as JSON. All but
+	// the last are byte for byte as the client has them.
 	Form AskForm `json:"form,omitempty"`
 	Text string  `json:"text,omitempty"`
-	Path string  `json:"path,omitempty"` // of the file that is to be written
-	Dir  string  `json:"dir,omitempty"`  // in which the client works
+	Path string  `json:"path,omitempty"` // of the file to be written
+	Dir  string  `json:"dir,omitempty"`  // the client's working directory
 	Who  string  `json:"who,omitempty"`  // the subagent that asks, as its client calls it; "": the session itself
-	// Says is how the model justifies it. Nobody has checked that.
+	// Says is the model's justification. It is not verified.
 	Says      string          `json:"says,omitempty"`
 	Plan      string          `json:"plan,omitempty"` // Markdown
 	Questions []AskedQuestion `json:"questions,omitempty"`
-	// Cut says that there is more than is shown: it is longer than MaxAsk, or the client did not say all of it.
+	// Cut says that the content is incomplete: it exceeds MaxAsk, or the client did not report all of it.
 	Cut bool `json:"cut,omitzero"`
-	// Offers are the answers that the client takes from elsewhere, in its order. None: it takes none.
+	// Offers are the answers that the client accepts from elsewhere, in its order. None: it accepts none.
 	Offers []Offer `json:"offers,omitempty"`
 }
 
-// AskForm is what the text of an Ask is.
+// AskForm is the kind of an Ask's text.
 type AskForm string
 
 // The forms.
@@ -45,9 +45,9 @@ type AskedQuestion struct {
 	Header  string   `json:"header,omitempty"`
 	Text    string   `json:"text"`
 	Options []Choice `json:"options,omitempty"`
-	Several bool     `json:"several,omitzero"` // of Options may be chosen
-	Free    bool     `json:"free,omitzero"`    // words of one's own are an answer
-	Secret  bool     `json:"secret,omitzero"`  // the answer is not to be shown
+	Several bool     `json:"several,omitzero"` // several Options may be chosen
+	Free    bool     `json:"free,omitzero"`    // free text is an answer
+	Secret  bool     `json:"secret,omitzero"`  // the answer must not be shown
 }
 
 // Choice is an option of a question.
@@ -56,41 +56,41 @@ type Choice struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// Offer is an answer that a client takes.
+// Offer is an answer that a client accepts.
 type Offer struct {
 	Verdict Verdict `json:"verdict"`
-	// Rule numbers, from 1, what the answer makes the client do from then on, among what it has suggested; 0: it
+	// Rule is the number, from 1, of the client's suggested rule that the answer puts in force; 0: the answer
 	// counts once.
 	Rule int `json:"rule,omitzero"`
-	// Writes is that rule in words: what it allows, and how long or where it is written. Of a refusal that takes no
-	// words it says how to tell the model why.
+	// Writes describes that rule: what it allows, and how long it lasts or where it is written. For a refusal
+	// without words it says how to tell the model why.
 	Writes  string `json:"writes,omitempty"`
 	Session bool   `json:"session,omitzero"` // it lasts until the session ends
-	Words   bool   `json:"words,omitzero"`   // a text may go along, which the model reads
+	Words   bool   `json:"words,omitzero"`   // a text may be added, which the model reads
 }
 
 // Verdict is what an answer says.
 type Verdict string
 
-// The verdicts. Of a plan, SayAllow approves it, and SayDeny sends it back.
+// The verdicts. SayAllow approves a plan, and SayDeny sends it back.
 const (
 	SayAllow  Verdict = "allow"
 	SayDeny   Verdict = "deny"
-	SayAnswer Verdict = "answer" // of questions
+	SayAnswer Verdict = "answer" // to questions
 )
 
 // DialogAnswer is the person's answer to a dialog.
 type DialogAnswer struct {
 	Dialog  ID      `json:"dialog"`
-	Sum     string  `json:"sum"` // as of the dialog that the person saw
+	Sum     string  `json:"sum"` // as in the dialog that the person saw
 	Verdict Verdict `json:"verdict"`
 	Rule    int     `json:"rule,omitzero"`
 	Words   string  `json:"words,omitempty"`
-	// Answers are those of the questions, in their order.
+	// Answers are the answers to the questions, in their order.
 	Answers []QuestionAnswer `json:"answers,omitempty"`
 }
 
-// QuestionAnswer answers one question: by labels of its options, by words, or by both.
+// QuestionAnswer answers one question with labels of its options, with words, or with both.
 type QuestionAnswer struct {
 	Labels []string `json:"labels,omitempty"`
 	Words  string   `json:"words,omitempty"`
@@ -103,30 +103,30 @@ type Card struct {
 	Client string   `json:"client,omitempty"`
 	Dialog
 	Ask
-	// Here says that it can be answered from here; if not, Why says why.
+	// Here says that it can be answered from here; if not, Why gives the reason.
 	Here bool   `json:"here,omitzero"`
 	Why  string `json:"why,omitempty"`
-	// Beside says that the client shows its own dialog meanwhile: the first answer wins.
+	// Beside says that the client also shows its own dialog: the first answer wins.
 	Beside bool `json:"beside,omitzero"`
-	// Behind are agents that wait for Agent, those that have waited longest first.
+	// Behind are agents that wait for Agent, longest wait first.
 	Behind []Waiting `json:"behind,omitempty"`
 }
 
-// DialogQuery says which dialogs to return.
+// DialogQuery selects dialogs.
 type DialogQuery struct {
 	Rooms []RoomName `query:"room" about:"only these rooms; default: all"`
 	ID    ID         `query:"id" about:"only this one, with all of its text; or what its id begins with"`
 }
 
-// Cards answers a DialogQuery: those that have waited longest first.
+// Cards answers a DialogQuery, longest wait first.
 type Cards struct {
 	Cards []Card `json:"dialogs"`
 }
 
-// maxListed is how much of a text is in a list, in bytes.
+// maxListed is the limit on a text in a list, in bytes.
 const maxListed = 8 << 10
 
-// Short returns a for a list: without the rest of long texts.
+// Short returns a for a list: long texts are truncated.
 func (a Ask) Short() Ask {
 	for _, text := range []*string{&a.Text, &a.Plan, &a.Says} {
 		if len(*text) > maxListed {
@@ -136,7 +136,7 @@ func (a Ask) Short() Ask {
 	return a
 }
 
-// Begins returns the first bytes of a text, in whole characters.
+// Begins returns at most the first most bytes of text, in whole characters.
 func Begins(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -147,7 +147,7 @@ func Begins(text string, most int) string {
 	return text[:most]
 }
 
-// Fits says why an answer is none to what is asked. Nothing of which a part is not shown can be allowed.
+// Fits returns an error if the answer d does not fit the dialog. Nothing that is shown only in part can be allowed.
 func (a *Ask) Fits(d *DialogAnswer) error {
 	if !slices.ContainsFunc(a.Offers, func(o Offer) bool {
 		return o.Verdict == d.Verdict && o.Rule == d.Rule && (o.Words || d.Words == "")

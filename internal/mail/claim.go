@@ -9,83 +9,84 @@ import (
 	"time"
 )
 
-// Claimer keeps who holds what, so that two agents do not destroy each other's work.
+// Claimer manages claims, so that two agents do not destroy each other's work.
 type Claimer interface {
-	// Claims lists what is held, by holder and then by what it is.
+	// Claims lists the current claims, by holder and then by target.
 	Claims(ctx context.Context, q ClaimQuery) (ClaimList, error)
-	// Claim takes and gives up for the caller: all that is asked, or nothing where somebody else holds a part of it,
-	// who is named in the answer. What the caller gives up and does not hold changes nothing. The user may give up
-	// what others hold.
+	// Claim takes and releases claims for the caller. It takes all targets or, if another holds part of them, none;
+	// the answer names the holder. Releasing a target that the caller does not hold changes nothing. The user may
+	// release the claims of others.
 	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
 }
 
-// Target is what can be held: a path of a project's tree, or a name.
+// Target is a claimable thing: a path in a project's tree, or a name.
 type Target struct {
-	Name string `json:"name,omitempty"` // such as "build"; port:NUMBER belongs to Machine, others to the room
-	// Machine is where the tree, or the port, is; "" where one machine has the room.
+	Name string `json:"name,omitempty"` // such as "build"; port:NUMBER belongs to Machine, other names to the room
+	// Machine is where the tree or the port is; "" where one machine has the room.
 	Machine Machine `json:"machine,omitempty"`
 	Root    string  `json:"root,omitempty"` // the tree: device and inode of its root (base/worktree)
-	At      string  `json:"at,omitempty"`   // where that root was seen, for people
-	Path    string  `json:"path,omitempty"` // in the tree, with slashes
+	At      string  `json:"at,omitempty"`   // path of that root when seen, for people
+	Path    string  `json:"path,omitempty"` // within the tree, with slashes
 	Form    Form    `json:"form,omitempty"` // of Path
 }
 
-// Form is what a path stands for.
+// Form says how to read a path.
 type Form string
 
 // The forms of paths.
 const (
 	FileForm  Form = ""      // one file
-	BelowForm Form = "below" // a directory and all below it
-	// GlobForm is a pattern: * and ? stand for what is between two slashes, [a-z] for one of several characters, **
-	// for any number of directories.
+	BelowForm Form = "below" // a directory and everything below it
+	// GlobForm is a pattern: * and ? match within one path element, [a-z] matches one of several characters, **
+	// matches any number of directories.
 	GlobForm Form = "glob"
 )
 
 // Limits of claims.
 const (
-	MaxClaims    = 500            // of one agent
-	MaxClaimTime = 24 * time.Hour // of a claim that no session and no program ends
-	MaxTargets   = 64             // of one request
-	ClaimTime    = time.Hour      // how long such a claim lasts unless another time is said
+	MaxClaims    = 500            // per agent
+	MaxClaimTime = 24 * time.Hour // for a claim that no session and no program ends
+	MaxTargets   = 64             // per request
+	ClaimTime    = time.Hour      // default duration of such a claim
 )
 
-// Claim is what an agent, in its session, or the user holds.
+// Claim is a claim held by an agent, in its session, or by the user.
 type Claim struct {
 	Target
-	Shared bool   `json:"shared,omitzero"` // others may hold it too, shared
+	Shared bool   `json:"shared,omitzero"` // others may hold it too, also shared
 	Why    string `json:"why,omitempty"`
-	// Quiet says that a write has taken it: it ends so many seconds after the end of the turn. 0: the holder has.
+	// Quiet marks a claim made by a write: it ends this many seconds after the end of the turn. 0: the holder
+	// claimed it.
 	Quiet int `json:"quiet,omitzero"`
-	// Process is the program that it ends with, as Presence spells it, and Runs the machine where that runs; "": none.
+	// Process is the program whose end ends the claim, spelled as in Presence, and Runs is its machine; "": none.
 	Process string  `json:"process,omitempty"`
 	Runs    Machine `json:"runs,omitempty"`
 	Since   Time    `json:"since,omitzero"`
-	Until   Time    `json:"until,omitzero"` // 0: as long as the session
+	Until   Time    `json:"until,omitzero"` // 0: until the session ends
 }
 
-// Lasts reports whether another claim of the same says just what c does: as long, as shared, and why.
+// Lasts reports whether c and o have the same terms: duration, sharing, reason and process.
 func (c Claim) Lasts(o *Claim) bool {
 	c.Target, c.Since = o.Target, o.Since
 	return c == *o
 }
 
-// Holding is a claim and whose it is.
+// Holding is a claim with its holder.
 type Holding struct {
 	Claim
 	Agent Name `json:"agent"`
 }
 
-// Clock is since when it is held, as agents are told.
+// Clock is when the claim was taken, as agents see it.
 func (h *Holding) Clock() string { return h.Since.Std().UTC().Format("15:04 UTC") }
 
-// Clash is something that was asked for and that another holds.
+// Clash is a requested target and the claim of another that overlaps it.
 type Clash struct {
 	Wanted Target  `json:"wanted"`
 	Held   Holding `json:"held"`
 }
 
-// ClaimQuery says which claims are listed: all, or those of one agent.
+// ClaimQuery selects claims: all, or those of one agent.
 type ClaimQuery struct {
 	Agent Name `json:"agent,omitempty"`
 }
@@ -95,10 +96,10 @@ type ClaimList struct {
 	Claims []Holding `json:"claims"`
 }
 
-// ClaimRequest is what is taken and given up.
+// ClaimRequest says which claims to take and to release.
 type ClaimRequest struct {
-	// Words are what people and models call what is to be taken or, with Release, given up: paths, in Dir unless they
-	// are absolute, patterns, and names. The post office of the machine where they stand makes targets of them.
+	// Words are targets in the words of people and models, to take or, with Release, to release: paths, in Dir
+	// unless absolute, patterns, and names. The post office of their machine turns them into targets.
 	Words   []string `json:"words,omitempty"`
 	Dir     string   `json:"dir,omitempty"`
 	Release bool     `json:"release,omitzero"`
@@ -106,42 +107,43 @@ type ClaimRequest struct {
 	Take   []Target `json:"take,omitempty"`
 	Shared bool     `json:"shared,omitzero"`
 	Why    string   `json:"why,omitempty"` // one line
-	// For is how many seconds it is held; 0: as long as the session, and ClaimTime where nothing else ends it.
+	// For is the duration in seconds; 0: until the session ends, or ClaimTime if nothing else ends it.
 	For     int    `json:"for,omitzero"`
-	Process string `json:"process,omitempty"` // that it ends with
-	// Write says that the targets are about to be written, in a turn of the caller's: what is free is held for as long
-	// as the turn lasts and a little more, and the room's rule says what becomes of a write that clashes.
+	Process string `json:"process,omitempty"` // the program whose end ends it
+	// Write says that the caller is about to write the targets in its current turn. Free ones are held until
+	// shortly after the turn; the room's rule decides whether a clashing write is refused.
 	Write bool `json:"write,omitzero"`
-	// Look says that nothing is to be taken: the answer says who holds it. With Write, that happens in passing, to any
-	// part of a directory, and both are told of a clash.
+	// Look takes nothing: the answer names the holders. With Write it is a write in passing, to any part of a
+	// directory, and both sides are told of a clash.
 	Look bool `json:"look,omitzero"`
-	// Wait says that the caller is told by mail, once, when what another holds is free.
+	// Wait asks for one message to the caller when a target held by another is free.
 	Wait bool `json:"wait,omitzero"`
 
 	Free []Target `json:"free,omitempty"`
-	All  bool     `json:"all,omitzero"` // gives up all
-	Of   Name     `json:"of,omitempty"` // whose is given up; "": the caller's
+	All  bool     `json:"all,omitzero"` // releases all
+	Of   Name     `json:"of,omitempty"` // whose claims to release; "": the caller's
 }
 
 // Claimed answers Claim.
 type Claimed struct {
-	Held    []Holding `json:"held"`              // that the caller holds now of what was asked for
-	Clashes []Clash   `json:"clashes,omitempty"` // what others hold of it
-	// Refused says of a Write that it must not happen.
+	Held    []Holding `json:"held"`              // requested targets that the caller now holds
+	Clashes []Clash   `json:"clashes,omitempty"` // claims of others that overlap the request
+	// Refused says that a Write must not happen.
 	Refused bool      `json:"refused,omitzero"`
 	Freed   []Holding `json:"freed,omitempty"`
 }
 
-// ClaimChange is the journal's record of what an agent, or the user, has come to hold, waits for, and gave up.
+// ClaimChange is the journal's record of claims that an agent or the user took, waits for, and released.
 type ClaimChange struct {
 	Agent Name     `json:"agent"`
 	Take  []Claim  `json:"take,omitempty"`
 	Wait  []Target `json:"wait,omitempty"`
-	Free  []Target `json:"free,omitempty"` // of both
-	By    Name     `json:"by,omitempty"`   // who gave it up for the agent; "": itself
+	Free  []Target `json:"free,omitempty"` // removed from both lists
+	By    Name     `json:"by,omitempty"`   // who released them for the agent; "": itself
 }
 
-// String is the target as people and models read it: a path in its tree, a directory with a slash behind it, a name.
+// String returns the target as people and models read it: a path in its tree, with a slash after a directory, or a
+// name.
 func (t Target) String() string {
 	switch {
 	case t.Name != "":
@@ -152,14 +154,14 @@ func (t Target) String() string {
 	return t.Path
 }
 
-// Same reports whether two targets are one and the same, wherever its root was seen.
+// Same reports whether two targets are equal, regardless of where the root was seen.
 func (t Target) Same(o Target) bool {
 	t.At, o.At = "", ""
 	return t == o
 }
 
-// Overlaps reports whether who has one of two targets may be in the way of who has the other. Of two patterns, and of
-// a pattern and a directory, it says so if it may be.
+// Overlaps reports whether the holders of two targets could get in each other's way. For two patterns, and for a
+// pattern and a directory, it errs on the side of true.
 func (t Target) Overlaps(o Target) bool {
 	switch {
 	case t.Machine != o.Machine || t.Name != o.Name || t.Root != o.Root:
@@ -174,7 +176,7 @@ func (t Target) Overlaps(o Target) bool {
 	return within(t.Fixed(), o.Fixed()) || within(o.Fixed(), t.Fixed())
 }
 
-// covers reports whether a path with a form is, or has, a file.
+// covers reports whether t is or contains a file.
 func (t Target) covers(file string) bool {
 	switch t.Form {
 	case BelowForm:
@@ -191,7 +193,7 @@ func within(p, dir string) bool {
 	return dir == "." || ok && (rest == "" || rest[0] == '/')
 }
 
-// matches reports whether a pattern stands for a path, part by part.
+// matches reports whether a pattern matches a path, element by element.
 func matches(pattern, parts []string) bool {
 	for i, p := range pattern {
 		if p == "**" {
@@ -212,7 +214,7 @@ func matches(pattern, parts []string) bool {
 	return len(pattern) == len(parts)
 }
 
-// Fixed is the directory, or the part of a pattern, in which all lies that it stands for.
+// Fixed is the path, or for a pattern the deepest directory that contains all its matches.
 func (t Target) Fixed() string {
 	if t.Form != GlobForm {
 		return t.Path
@@ -229,10 +231,10 @@ func (t Target) Fixed() string {
 
 func wild(part string) bool { return strings.ContainsAny(part, "*?[") }
 
-// maxStars bounds what a pattern costs that is compared with a long path.
+// maxStars bounds the cost of matching a pattern against a long path.
 const maxStars = 3
 
-// Check returns what is wrong with t by itself.
+// Check validates t by itself.
 func (t Target) Check() error {
 	if len(t.Machine) > MaxName || !IsLine(string(t.Machine)) {
 		return Errorf(Invalid, "%.100q is no machine: nothing was claimed", t.Machine)
@@ -303,7 +305,7 @@ func (t Target) checkName() error {
 // portPrefix begins the names of a machine's ports.
 const portPrefix = "port:"
 
-// On returns t on a machine, if that is where it is.
+// On returns t with its machine set to m if t belongs to a machine.
 func (t Target) On(m Machine) Target {
 	t.Machine = ""
 	if t.Root != "" || strings.HasPrefix(t.Name, portPrefix) {
@@ -312,7 +314,7 @@ func (t Target) On(m Machine) Target {
 	return t
 }
 
-// Check returns what is wrong with r by itself.
+// Check validates r by itself.
 func (r *ClaimRequest) Check() error {
 	if len(r.Words) > 0 {
 		return Errorf(Invalid, "what the words %.100q stand for is not known here: paths are claimed on the "+

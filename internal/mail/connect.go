@@ -9,25 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-// Connector ties the room to directories of this machine. Only the user may change them.
+// Connector connects the room to directories on this machine. Only the user may change them.
 type Connector interface {
-	// Bridges lists the room's bridges in the order in which they were added, and how they fare.
+	// Bridges lists the room's bridges, with their status, in the order in which they were added.
 	Bridges(ctx context.Context) ([]BridgeStatus, error)
-	// AddBridge adds a bridge, brings room and files in step once, and returns how that went. Adding what is there
-	// changes its mode.
+	// AddBridge adds a bridge, syncs room and files once, and returns the result. Adding an existing bridge changes
+	// its mode.
 	AddBridge(ctx context.Context, b Bridge) (BridgeStatus, error)
 	// RemoveBridge removes a bridge; its files stay as they are.
 	RemoveBridge(ctx context.Context, id string) error
-	// SyncBridge brings room and files in step now and returns how that went.
+	// SyncBridge syncs room and files now and returns the result.
 	SyncBridge(ctx context.Context, id string) (BridgeStatus, error)
-	// RejectedLines names what a bridge's files hold that cannot be understood, at most MaxBadLines of it; Rejected in
-	// the bridge's status counts all. The files are read anew.
+	// RejectedLines rereads a bridge's files and returns the unreadable parts, at most MaxBadLines; Rejected in the
+	// bridge's status counts all.
 	RejectedLines(ctx context.Context, id string) ([]BadLine, error)
 	// Workspaces lists the directories whose documents the room may show, in the order in which they were added.
 	Workspaces(ctx context.Context) ([]Workspace, error)
-	// AddWorkspace adds a workspace or changes its label and directory, and registers its agent.
+	// AddWorkspace adds a workspace, or changes its label and directory, and registers its agent.
 	AddWorkspace(ctx context.Context, w Workspace) (Workspace, error)
-	// RemoveWorkspace forgets a workspace and retires its agent. Its directory stays as it is, and so does its mail.
+	// RemoveWorkspace removes a workspace and retires its agent. Its directory and its mail stay.
 	RemoveWorkspace(ctx context.Context, id Name) error
 }
 
@@ -41,18 +41,17 @@ const (
 	BridgeFollow BridgeMode = "follow" // from the files to the room only
 )
 
-// Bridge keeps the room in step with a foreign mailbox on disk.
+// Bridge keeps the room in sync with a foreign mailbox on disk.
 type Bridge struct {
-	ID      string     `json:"id,omitempty"` // the dialect, with a number if the room has several of it
+	ID      string     `json:"id,omitempty"` // the dialect, plus a number if the room has several
 	Dialect string     `json:"dialect"`
 	Dir     string     `json:"dir"` // absolute
 	Mode    BridgeMode `json:"mode,omitempty"`
 	Added   Time       `json:"added,omitzero"`
-	Machine Machine    `json:"machine,omitempty"` // where Dir is; "" where the room is in a file
+	Machine Machine    `json:"machine,omitempty"` // where Dir is; "" if the room is in a file
 }
 
-// Check returns what is wrong with b by itself; "" as a mode means both. Which dialects there are is known to the post
-// office.
+// Check validates b by itself; an empty mode becomes both. Only the post office knows which dialects exist.
 func (b *Bridge) Check() error {
 	if b.Mode == "" {
 		b.Mode = BridgeBoth
@@ -66,24 +65,24 @@ func (b *Bridge) Check() error {
 	return checkDir(b.Dir)
 }
 
-// Protocol is what a room knows of a foreign protocol, whose files a bridge keeps and whose agents it may have.
+// Protocol describes, for a room, a foreign protocol with files that a bridge syncs and possibly agents.
 type Protocol struct {
-	Name string // the dialect's
-	// IDs is how the protocol spells the ids of new mail; "": it takes any.
+	Name string // of the dialect
+	// IDs is the form of new ids; "": any.
 	IDs IDForm
-	// AgentLife is how long mail to agents waits whose sender did not say; 0: as long as the room has it.
+	// AgentLife is how long mail to agents lives unless the sender says; 0: the room's default.
 	AgentLife time.Duration
-	// Trims says that its files keep mail as long as the room's retention and no longer, read or not. Mail to a role
-	// waits no longer then, in a room that keeps no others.
+	// Trims says that the protocol's files keep mail only as long as the room's retention, read or not. In a room
+	// with no other protocols, mail to a role then waits no longer than that.
 	Trims bool
-	// NamesItself reports, of the client and the tags that the roster has of an agent, whether it is one of the
-	// protocol's, whose sessions say themselves who they are. Nil: none is.
+	// NamesItself reports, from an agent's client and tags on the roster, whether its sessions identify themselves
+	// in the protocol. Nil: none do.
 	NamesItself func(client string, tags []string) bool
-	// Titles are roles by whose bare word the one who has it in the sender's own team is addressed.
+	// Titles are roles that, as a bare word, address the holder in the sender's own team.
 	Titles []string
 }
 
-// checkDir checks the spelling of a directory. Whether it is there is seen when it is used.
+// checkDir checks the spelling of a directory, not whether it exists.
 func checkDir(dir string) error {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || len(dir) > MaxPath || !utf8.ValidString(dir) ||
 		strings.ContainsRune(dir, 0) {
@@ -98,27 +97,27 @@ type BridgeChange struct {
 	Removed bool `json:"removed,omitzero"`
 }
 
-// BridgeStatus is a bridge and how it fares.
+// BridgeStatus is a bridge and its condition.
 type BridgeStatus struct {
 	Bridge
-	Seq     Seq    `json:"seq"`               // all events up to here are in the files
-	Behind  int    `json:"behind,omitzero"`   // events that are not in the files yet
-	Failing string `json:"failing,omitempty"` // why the last attempt failed; empty: it works
-	Since   Time   `json:"since,omitzero"`    // since when it fails
-	// pieces of the files that cannot be understood; they stay where they are
+	Seq     Seq    `json:"seq"`               // the files have all events up to here
+	Behind  int    `json:"behind,omitzero"`   // events that the files do not have yet
+	Failing string `json:"failing,omitempty"` // why the last attempt failed; empty: it succeeded
+	Since   Time   `json:"since,omitzero"`    // when it began to fail
+	// unreadable parts of the files; they are left in place
 	Rejected int    `json:"rejected,omitzero"`
-	Imported int    `json:"imported,omitzero"` // messages that came in since the post office started
-	Exported int    `json:"exported,omitzero"` // messages and marks that went out since then
-	Running  bool   `json:"running"`           // false: nobody looks after it
-	Notice   string `json:"notice,omitempty"`  // what the person should know of these files
+	Imported int    `json:"imported,omitzero"` // messages imported since the post office started
+	Exported int    `json:"exported,omitzero"` // messages and marks exported since then
+	Running  bool   `json:"running"`           // false: no one looks after it
+	Notice   string `json:"notice,omitempty"`  // a note about these files for the person
 }
 
-// BadLine is a piece of a bridge's files that cannot be understood. It stays where it is.
+// BadLine is a part of a bridge's files that cannot be understood. It is left in place.
 type BadLine struct {
 	// File is its path below the bridge's directory, with slashes; "" for a message that the room has refused since
-	// the bridge was started.
+	// the bridge started.
 	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitzero"` // where it begins, from 1; 0: the file is not understood as a whole
+	Line int    `json:"line,omitzero"` // where it begins, from 1; 0: the whole file
 	Why  string `json:"why"`
 	Text string `json:"text,omitempty"` // its first MaxExcerpt bytes, made valid UTF-8
 }
@@ -129,23 +128,23 @@ const (
 	MaxExcerpt  = 160
 )
 
-// Workspace is a directory in which an agent works. Documents that its messages name are shown from there.
+// Workspace is a directory in which an agent works. Documents named in its messages are read from there.
 type Workspace struct {
-	ID    Name   `json:"id"` // the agent's name too
+	ID    Name   `json:"id"` // also the agent's name
 	Label string `json:"label,omitempty"`
 	Dir   string `json:"dir"` // absolute
 	Added Time   `json:"added,omitzero"`
-	// Machine is where Dir is; "" where the room is in a file.
+	// Machine is where Dir is; "" if the room is in a file.
 	Machine Machine `json:"machine,omitempty"`
 }
 
-// Check returns what is wrong with w by itself.
+// Check validates w by itself.
 func (w *Workspace) Check() error {
 	id, err := ParseName(string(w.ID))
 	if err != nil {
 		return err
 	}
-	for _, r := range id { // it stands in URLs and file names of the systems that know workspaces
+	for _, r := range id { // it appears in URLs and in file names of systems that know workspaces
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-') {
 			return Errorf(Invalid, "%q cannot be the id of a workspace: use letters, digits, '_' and '-'", id)
 		}

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// Cron is when something happens again and again, as a line of cron says it: minute, hour, day of the month, month and
-// day of the week.
+// Cron is a recurring time, given as a cron line: minute, hour, day of the month, month and day of the week.
 //
-// Where clocks are put forward, what was to happen in the hour that is left out happens as soon as it is over. Where
-// they are put back, it happens in the first of the two hours only. A line whose hour begins with * goes by the hours
-// that there are: in both, and not in the one that is left out.
+// When clocks are put forward, times in the skipped hour fire as soon as it is over. When clocks are put back,
+// times in the repeated hour fire only in its first pass. A line whose hour begins with * follows the actual hours:
+// it fires in both passes, and not for the skipped hour.
 type Cron struct {
 	fields  [5]uint64 // the values of each, as bits
 	anyDay  bool      // the day of the month is *
@@ -20,17 +19,17 @@ type Cron struct {
 	hourly  bool      // the hour is * or */n
 }
 
-// cronFields are the fields: their names, least and greatest values.
+// cronFields are the names, least and greatest values of the fields.
 var cronFields = [5]struct {
 	name        string
 	least, most int
 }{{"minute", 0, 59}, {"hour", 0, 23}, {"day of the month", 1, 31}, {"month", 1, 12}, {"day of the week", 0, 7}}
 
-// cronSearch bounds how far ahead a time is sought: the 29th of February may be eight years away.
+// cronSearch bounds, in days, how far ahead Next searches: the 29th of February may be eight years away.
 const cronSearch = 9 * 366
 
-// ParseCron reads a line of cron: * and numbers, lists (1,15), spans (mon-fri), and steps (*/15). Months and days of
-// the week may be named by their first three letters, and 7 is Sunday as 0 is.
+// ParseCron parses a cron line: * and numbers, lists (1,15), ranges (mon-fri), and steps (*/15). Months and days of
+// the week may be named by their first three letters; 0 and 7 are both Sunday.
 func ParseCron(line string) (*Cron, error) {
 	words := strings.Fields(line)
 	if len(words) != len(cronFields) {
@@ -58,7 +57,7 @@ func ParseCron(line string) (*Cron, error) {
 	return c, nil
 }
 
-// cronPart reads one part of a field.
+// cronPart parses one part of a field.
 func cronPart(field int, part string) (bits uint64, ok bool) {
 	span, step, stepped := strings.Cut(part, "/")
 	by := 1
@@ -105,7 +104,7 @@ func cronValue(field int, word string) (n int, ok bool) {
 
 func (c *Cron) has(field, n int) bool { return c.fields[field]&(1<<n) != 0 }
 
-// Next returns the first time after t, in t's zone, that the line names; zero if there is none for years.
+// Next returns the first time after t, in t's zone, that the line names; zero if there is none within cronSearch.
 func (c *Cron) Next(t time.Time) time.Time {
 	loc := t.Location()
 	t = t.Truncate(time.Minute)
@@ -121,7 +120,7 @@ func (c *Cron) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// fires reports whether t is such a time, or the first minute after clocks were put forward over one.
+// fires reports whether the line names t, or a minute skipped by clocks put forward just before t.
 func (c *Cron) fires(t, before time.Time) bool {
 	if !c.hourly {
 		if left := wall(t).Sub(wall(before)); left > time.Minute {
@@ -142,7 +141,8 @@ func (c *Cron) matches(t time.Time) bool {
 	return c.has(0, t.Minute()) && c.has(1, t.Hour()) && c.onDay(t)
 }
 
-// onDay reports whether the line names t's day. Of a day of the month and one of the week, either will do.
+// onDay reports whether the line names t's day. If it restricts both the day of the month and that of the week,
+// either suffices.
 func (c *Cron) onDay(t time.Time) bool {
 	day, week := c.has(2, t.Day()), c.has(4, int(t.Weekday()))
 	if c.anyDay || c.anyWeek {
@@ -151,13 +151,13 @@ func (c *Cron) onDay(t time.Time) bool {
 	return c.has(3, int(t.Month())) && (day || week)
 }
 
-// wall is what a clock on the wall shows at t, as if there were no time zones.
+// wall returns the local clock time at t, as if it were UTC.
 func wall(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.Add(time.Duration(offset) * time.Second).UTC()
 }
 
-// again reports whether clocks that were put back have shown t's time before.
+// again reports whether t's clock time is repeated because clocks were put back.
 func again(t time.Time) bool {
 	_, now := t.Zone()
 	_, before := t.Add(-3 * time.Hour).Zone()

@@ -8,40 +8,41 @@ import (
 	"strings"
 )
 
-// Conversation is a row of the user's desk: a thread in which mail came to the user.
+// Conversation is a row of the user's desk: a thread with mail to the user.
 type Conversation struct {
 	Room RoomName `json:"room"`
-	// Item is what the row shows: the open question that waits longest, or else the urgent message that waits longest
-	// to be read, or else what came last, but for acknowledgements. Its body is left out.
+	// Item is the message that the row shows: the open question that has waited longest, else the urgent unread
+	// message that has waited longest, else the newest message that is not a mere acknowledgement. Its body is left
+	// out.
 	Item
-	// Preview is how its text begins, in one line and without marks of Markdown; of none, its documents.
+	// Preview is the beginning of its text, on one line and without Markdown; without text, its documents.
 	Preview string `json:"preview,omitempty"`
-	Asks    int    `json:"asks,omitzero"`   // how many open questions to the user the conversation has
-	Urgent  bool   `json:"urgent,omitzero"` // it needs the user, and one of the reasons is urgent
-	// IDs are its messages that the user has in this part of the mailbox, in order of arrival: who archives the
-	// conversation archives these. Of a row that stands for several conversations, and of more than MaxLimit, there
-	// are none.
+	Asks    int    `json:"asks,omitzero"`   // open questions to the user
+	Urgent  bool   `json:"urgent,omitzero"` // it needs the user, and one reason is urgent
+	// IDs are the conversation's messages in this part of the user's mailbox, in order of arrival: archiving the
+	// conversation archives these. They are left out for a row that stands for several conversations, and if there
+	// are more than MaxLimit.
 	IDs      []ID `json:"ids,omitempty"`
-	Messages int  `json:"messages"`        // how many these are
-	Unread   int  `json:"unread,omitzero"` // of these; mere acknowledgements are not counted
-	// Folded is, in the row that stands for what agents report, how many conversations of nothing but status messages
-	// it stands for; 0 in other rows.
+	Messages int  `json:"messages"`        // number of these messages
+	Unread   int  `json:"unread,omitzero"` // unread ones among these, without mere acknowledgements
+	// Folded is, in the row that sums up agents' reports, the number of conversations consisting only of status
+	// messages that it stands for; 0 in other rows.
 	Folded int `json:"folded,omitzero"`
 }
 
 // DeskPart is a part of the user's desk.
 type DeskPart string
 
-// The parts. A conversation stands in one of them.
+// The parts. Each conversation is in one of them.
 const (
-	// NeedsYou has open questions to the user, and urgent mail that is not read: urgent ones first, then the oldest.
-	// What is snoozed comes at its time.
+	// NeedsYou has open questions to the user and urgent unread mail: urgent ones first, then the oldest. Snoozed
+	// mail appears when it is due.
 	NeedsYou DeskPart = "needs"
-	// Updates has what else is in the user's inbox, the newest first.
+	// Updates has the rest of the user's inbox, newest first.
 	Updates DeskPart = "updates"
 )
 
-// ParseDeskPart checks the name of a part; "" is both.
+// ParseDeskPart checks the name of a part; "" means both.
 func ParseDeskPart(s string) (DeskPart, error) {
 	switch p := DeskPart(s); p {
 	case "", NeedsYou, Updates:
@@ -50,11 +51,11 @@ func ParseDeskPart(s string) (DeskPart, error) {
 	return "", Errorf(Invalid, "%q is not a part of the desk; use needs or updates, or leave it out for both", s)
 }
 
-// DeskQuery says what of the user's desk to return.
+// DeskQuery selects a part of the user's desk.
 type DeskQuery struct {
 	Rooms []RoomName `query:"room" about:"only these rooms; default: all"`
 	Part  DeskPart   `query:"part" about:"needs or updates; default: both"`
-	// Place asks for what is snoozed or archived. All of it is among the updates then, and nothing is folded.
+	// Place selects snoozed or archived mail. All of it is then in Updates, and nothing is folded.
 	Place  Place  `query:"place" about:"snoozed or archived instead of the inbox"`
 	Unread bool   `query:"unread" about:"of the updates only conversations with unread mail"`
 	From   string `query:"from" about:"an address or a bare name that wrote"`
@@ -63,7 +64,7 @@ type DeskQuery struct {
 	Limit  int    `query:"limit" about:"at most so many conversations of each part; 0 means 50, the most is 1000"`
 }
 
-// Checked returns q with its limit, or what is wrong with it by itself.
+// Checked returns q with its limit set, or an error if q is invalid by itself.
 func (q DeskQuery) Checked() (DeskQuery, error) {
 	if q.Limit < 0 || q.Limit > MaxLimit {
 		return q, Errorf(Invalid, "a limit of %d is out of range; use 1 to %d", q.Limit, MaxLimit)
@@ -79,36 +80,37 @@ func (q DeskQuery) Checked() (DeskQuery, error) {
 	return q, err
 }
 
-// Desk is what waits for the user, in one room or in all.
+// Desk is the mail that waits for the user, in one room or in all.
 type Desk struct {
 	Needs   []Conversation `json:"needs"`
-	Waiting int            `json:"waiting"` // how many need the user in all
-	// Updates are, on the first page, Limit and the row of what is folded.
+	Waiting int            `json:"waiting"` // total number that need the user
+	// Updates are, on the first page, Limit rows and the row of folded conversations.
 	Updates []Conversation `json:"updates"`
-	Unread  int            `json:"unread"`         // messages of the updates that are not read, in all
-	Next    string         `json:"next,omitempty"` // where the updates go on
-	// Away are rooms that could not be looked at.
+	Unread  int            `json:"unread"`         // total number of unread messages in the updates
+	Next    string         `json:"next,omitempty"` // where the next page of updates begins
+	// Away are rooms that could not be read.
 	Away []RoomName `json:"away,omitempty"`
-	// Trouble says how old is what is known, while what keeps some of the rooms cannot be reached; "" if it is new.
+	// Trouble says how old the data is while the storage of some of the rooms cannot be reached; "" if it is
+	// current.
 	Trouble string `json:"trouble,omitempty"`
-	// Degraded says, in sentences, what is not as it should be of the servers that keep rooms, and that they may still
-	// have erased text; "" if there is nothing to say.
+	// Degraded says, in sentences, what is wrong with the servers that store rooms, and that they may still have
+	// erased text; "" if nothing is.
 	Degraded string `json:"degraded,omitempty"`
 }
 
-// DeskSpot is a place among the updates of several rooms: the newest come first, those of one time by room.
+// DeskSpot is a position among the updates of several rooms: newest first, equal times by room.
 type DeskSpot struct {
 	Sent Time
 	Room RoomName
 	Seq  Seq
 }
 
-// String is the spot as it stands in Desk.Next.
+// String returns the spot in the form of Desk.Next.
 func (s DeskSpot) String() string {
 	return strconv.FormatInt(int64(s.Sent), 10) + "." + strconv.FormatUint(uint64(s.Seq), 10) + "@" + string(s.Room)
 }
 
-// ParseDeskSpot reads a place that a Desk named; "" is the zero one.
+// ParseDeskSpot parses a Desk.Next; "" is the zero spot.
 func ParseDeskSpot(text string) (s DeskSpot, err error) {
 	if text == "" {
 		return s, nil
@@ -123,15 +125,15 @@ func ParseDeskSpot(text string) (s DeskSpot, err error) {
 	return DeskSpot{Time(t), RoomName(room), Seq(n)}, nil
 }
 
-// Compare orders spots as the updates are.
+// Compare orders spots in the order of the updates.
 func (s DeskSpot) Compare(o DeskSpot) int {
 	return cmp.Or(cmp.Compare(o.Sent, s.Sent), cmp.Compare(s.Room, o.Room), cmp.Compare(o.Seq, s.Seq))
 }
 
-// Spot returns where c stands among the updates.
+// Spot returns the position of c among the updates.
 func (c *Conversation) Spot() DeskSpot { return DeskSpot{c.Sent, c.Room, c.Seq} }
 
-// compareNeeds orders what needs the user.
+// compareNeeds orders the rows of NeedsYou.
 func compareNeeds(a, b *Conversation) int {
 	switch {
 	case a.Urgent && !b.Urgent:
@@ -142,8 +144,8 @@ func compareNeeds(a, b *Conversation) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Seq, b.Seq))
 }
 
-// JoinDesks makes one desk of those of several rooms, each of which answered a query with a limit of most. What
-// bridges brought into several rooms is shown once, as it stands in the first of them.
+// JoinDesks merges the desks of several rooms, each the answer to a query with a limit of most. A thread that
+// bridges brought into several rooms is shown once, from the first of them.
 func JoinDesks(desks []Desk, most int) Desk {
 	var out Desk
 	var needs, updates, folded []*Conversation // of a thousand rooms, perhaps: they are large, and few are shown
@@ -208,7 +210,7 @@ func rowsOf(list []*Conversation) []Conversation {
 
 func compareUpdates(a, b *Conversation) int { return a.Spot().Compare(b.Spot()) }
 
-// fold makes one row of those that stand for what agents report in several rooms.
+// fold merges the rows that sum up agents' reports in several rooms.
 func fold(rows []*Conversation) *Conversation {
 	out := *slices.MinFunc(rows, compareUpdates)
 	out.Folded, out.Messages, out.Unread = 0, 0, 0
@@ -223,19 +225,19 @@ func fold(rows []*Conversation) *Conversation {
 	return &out
 }
 
-// DeskChange says that something happened in a room, which may have changed what waits for the user.
+// DeskChange says that an event in a room may have changed what waits for the user.
 type DeskChange struct {
-	// Room is "" in the first change of a watch, and where it cannot be told what happened: look at everything then.
+	// Room is "" in the first change of a watch, and when the change is unknown: read everything then.
 	Room   RoomName `json:"room,omitempty"`
 	Seq    Seq      `json:"seq,omitzero"`
-	Needs  int      `json:"needs"`  // conversations there that need the user
-	Unread int      `json:"unread"` // messages that wait there in the user's mailbox
+	Needs  int      `json:"needs"`  // conversations in the room that need the user
+	Unread int      `json:"unread"` // unread messages of the room in the user's mailbox
 }
 
-// DeskWatch tells what changes. It is used by one goroutine and closed by its owner.
+// DeskWatch reports changes. One goroutine uses it, and its owner closes it.
 type DeskWatch interface {
-	// Next returns what has changed since the call before, a change for each room, waiting for it until ctx ends. What
-	// happens close together is told at once. After Close it returns Unavailable.
+	// Next returns the changes since the previous call, one per room, and waits for one until ctx ends. Changes
+	// close together are reported together. After Close it returns Unavailable.
 	Next(ctx context.Context) ([]DeskChange, error)
 	Close() error
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Dialog is what an agent's client asks its person by itself, as a room knows it: a permission, a plan, a question
-// with options. What it asks is in no journal: see Ask.
+// Dialog is a dialog in which an agent's client asks its person, as a room knows it: a permission, a plan, a
+// question with options. Its content is in no journal: see Ask.
 type Dialog struct {
 	ID   ID         `json:"id"`
 	Kind DialogKind `json:"kind"`
-	Tool string     `json:"tool,omitempty"` // that is to be used
-	Sum  string     `json:"sum"`            // SHA-256, in hex, of the tool and what it is given
+	Tool string     `json:"tool,omitempty"` // the tool to be used
+	Sum  string     `json:"sum"`            // SHA-256, in hex, of the tool and its input
 	// Worker is the subagent of the session that asks, as the client calls it; "": the session itself.
 	Worker  string  `json:"worker,omitempty"`
 	Machine Machine `json:"machine,omitempty"` // where the session runs
 	Since   Time    `json:"since,omitzero"`
-	// Doubt says that it may have been answered at the client: there is nothing that would tell.
+	// Doubt says that it may have been answered at the client, which no event would show.
 	Doubt bool `json:"doubt,omitzero"`
 }
 
-// DialogKind is what a dialog is about.
+// DialogKind is the subject of a dialog.
 type DialogKind string
 
 // The kinds.
@@ -28,7 +28,7 @@ const (
 	AsksPermission DialogKind = "permission" // whether a tool may be used
 	AsksQuestion   DialogKind = "question"   // with options
 	AsksPlan       DialogKind = "plan"       // whether it is good
-	AsksForm       DialogKind = "form"       // that an MCP server wants filled in
+	AsksForm       DialogKind = "form"       // one that an MCP server wants filled in
 )
 
 // DialogOutcome is how a dialog ended.
@@ -39,28 +39,28 @@ const (
 	DialogAllowed  DialogOutcome = "allowed"
 	DialogDenied   DialogOutcome = "denied"
 	DialogAnswered DialogOutcome = "answered"
-	DialogEnded    DialogOutcome = "ended" // nobody could tell how
+	DialogEnded    DialogOutcome = "ended" // the answer is unknown
 )
 
-// AtClient is the DialogChange.Where of an answer at the client's own dialog. Those given elsewhere have the Means by
-// which the person was known.
+// AtClient is the DialogChange.Where of an answer at the client's own dialog. For answers given elsewhere it is the
+// Means by which the person was identified.
 const AtClient = "client"
 
-// MaxDialogs is how many dialogs of one agent may be open.
+// MaxDialogs is the limit on open dialogs per agent.
 const MaxDialogs = 32
 
-// DialogChange is the journal's record of a dialog that opened, that is in doubt or, with an Outcome, that ended.
+// DialogChange is the journal's record of a dialog that opened, is in doubt or, with an Outcome, ended.
 type DialogChange struct {
 	Dialog
 	Agent   Name          `json:"agent,omitempty"`
 	Session string        `json:"session"`
 	Process string        `json:"process,omitempty"` // that runs Session, as in Turn; in no journal
 	Outcome DialogOutcome `json:"outcome,omitempty"`
-	By      Name          `json:"by,omitempty"`    // of the Outcome: the user; "": nobody knows
-	Where   string        `json:"where,omitempty"` // they answered: AtClient, or a Means
+	By      Name          `json:"by,omitempty"`    // who caused the Outcome: the user; "": unknown
+	Where   string        `json:"where,omitempty"` // where they answered: AtClient, or a Means
 }
 
-// Check returns what is wrong with c by itself.
+// Check validates c by itself.
 func (c *DialogChange) Check() error {
 	switch c.Kind {
 	case AsksPermission, AsksQuestion, AsksPlan, AsksForm:

@@ -1,7 +1,7 @@
-// Package mail is the vocabulary of Pennypost: messages, addresses, agents, receipts and events as Go values,
-// and Service, the one contract through which every door reaches a room.
+// Package mail defines Pennypost's vocabulary as Go values (messages, addresses, agents, receipts and events) and
+// Service, the contract through which every door reaches a room.
 //
-// It holds values and rules about single values only. What follows from several of them at a moment in time
-// (expiry, audience, waking, retention) is package policy; who owns live state is package mailroom.
-// It imports the standard library only.
+// It has only values and rules about single values. Rules that combine several values at a moment in time (expiry,
+// audience, waking, retention) are in package policy; live state belongs to package mailroom. It imports the
+// standard library only.
 package mail

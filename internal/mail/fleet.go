@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// FleetPart is what is asked of several rooms at once.
+// FleetPart is an aspect of rooms, for a query of several rooms.
 type FleetPart string
 
 // The parts.
@@ -20,7 +20,7 @@ const (
 	FleetAll     FleetPart = "all"
 )
 
-// ParseFleetPart checks s as a part; "" is agents.
+// ParseFleetPart checks s as a part; "" means agents.
 func ParseFleetPart(s string) (FleetPart, error) {
 	switch p := FleetPart(s); p {
 	case "":
@@ -32,7 +32,7 @@ func ParseFleetPart(s string) (FleetPart, error) {
 		"or all", s)
 }
 
-// FleetQuery says what to return of which rooms.
+// FleetQuery selects rooms and one part of them.
 type FleetQuery struct {
 	Rooms  []RoomName `query:"room" about:"only these rooms; default: all"`
 	Part   FleetPart  `query:"part" about:"agents, stuck, waiting, claims or all of them; default: agents"`
@@ -42,7 +42,7 @@ type FleetQuery struct {
 	Mail   int        `query:"mail" about:"of what is stuck for one at most so many messages; 0 means 5"`
 }
 
-// Checked returns q with its limit, or what is wrong with it by itself.
+// Checked returns q with its defaults set, or an error if q is invalid by itself.
 func (q FleetQuery) Checked() (FleetQuery, error) {
 	for _, n := range []int{q.Limit, q.Mail} {
 		if n < 0 || n > MaxLimit {
@@ -60,7 +60,7 @@ func (q FleetQuery) Checked() (FleetQuery, error) {
 	return q, err
 }
 
-// Ask asks a room for the part of q, which is Checked.
+// Ask asks a room for the part of q, which must be Checked.
 func (q FleetQuery) Ask(ctx context.Context, room Service) (out FleetRoom, err error) {
 	if q.Wants(FleetAgents) {
 		var list AgentList
@@ -88,40 +88,40 @@ func (q FleetQuery) Ask(ctx context.Context, room Service) (out FleetRoom, err e
 // Wants reports whether q asks for a part.
 func (q FleetQuery) Wants(part FleetPart) bool { return q.Part == part || q.Part == FleetAll }
 
-// Fleet is what several rooms have of one part, or of all.
+// Fleet is one part, or all parts, of several rooms.
 type Fleet struct {
-	Rooms []FleetRoom `json:"rooms"` // those that have any of it, by name
-	// NotRead are rooms that have not been read since the post office started. Each query reads a few: ask again.
+	Rooms []FleetRoom `json:"rooms"` // rooms with such entries, by name
+	// NotRead are rooms not read since the post office started. Each query reads a few: ask again.
 	NotRead []RoomName `json:"not_read,omitempty"`
-	Away    []RoomName `json:"away,omitempty"` // rooms that could not be looked at
+	Away    []RoomName `json:"away,omitempty"` // rooms that could not be read
 }
 
-// FleetRoom is what one room has of what was asked for.
+// FleetRoom is one room's answer to a FleetQuery.
 type FleetRoom struct {
 	Room RoomName `json:"room"`
-	// AsOf is when a closed room was closed: what is said is how it stood then, without texts of mail. 0: now.
+	// AsOf is when a closed room was closed: the answer is its state then, without texts of mail. 0: now.
 	AsOf Time `json:"as_of,omitzero"`
 
 	Agents  *AgentList   `json:"agents,omitempty"`
 	Stuck   *StuckList   `json:"stuck,omitempty"`
 	Waiting *WaitingList `json:"waiting,omitempty"`
-	Claims  *ClaimList   `json:"claims,omitempty"` // nil of a closed room
+	Claims  *ClaimList   `json:"claims,omitempty"` // nil for a closed room
 }
 
-// Some reports whether there is any of it.
+// Some reports whether r has any entries.
 func (r *FleetRoom) Some() bool {
 	return r.Agents != nil && len(r.Agents.States) > 0 || r.Stuck != nil && len(r.Stuck.Groups) > 0 ||
 		r.Waiting != nil && len(r.Waiting.Waiting) > 0 || r.Claims != nil && len(r.Claims.Claims) > 0
 }
 
-// FleetMailQuery asks for the mail of several rooms. Limit, After and Before hold for each room by itself.
+// FleetMailQuery selects mail of several rooms. Limit, After and Before apply to each room separately.
 type FleetMailQuery struct {
 	Rooms  []RoomName  `query:"room" about:"only these rooms; default: all"`
 	Places []RoomPlace `query:"before_in" about:"of these rooms only messages before a seq: ROOM:SEQ,…"`
 	HistoryQuery
 }
 
-// In returns what q asks of a room.
+// In returns the query for one room.
 func (q FleetMailQuery) In(room RoomName) HistoryQuery {
 	for _, p := range q.Places {
 		if in, before := p.Parts(); in == room {
@@ -131,13 +131,13 @@ func (q FleetMailQuery) In(room RoomName) HistoryQuery {
 	return q.HistoryQuery
 }
 
-// RoomPlace is a place in the mail of a room, written ROOM:SEQ.
+// RoomPlace is a position in a room's mail, written ROOM:SEQ.
 type RoomPlace string
 
-// PlaceIn returns the place of a message in its room.
+// PlaceIn returns the position of a message in its room.
 func PlaceIn(room RoomName, seq Seq) RoomPlace { return RoomPlace(fmt.Sprintf("%s:%d", room, seq)) }
 
-// ParseRoomPlace checks s as a place in the mail of a room.
+// ParseRoomPlace checks s as a position in a room's mail.
 func ParseRoomPlace(s string) (RoomPlace, error) {
 	room, seq, _ := strings.Cut(s, ":")
 	if _, err := ParseRoom(room); err != nil {
@@ -149,18 +149,18 @@ func ParseRoomPlace(s string) (RoomPlace, error) {
 	return RoomPlace(s), nil
 }
 
-// Parts returns the room and the seq of a place that was parsed.
+// Parts returns the room and the sequence number of a parsed position.
 func (p RoomPlace) Parts() (RoomName, Seq) {
 	room, seq, _ := strings.Cut(string(p), ":")
 	n, _ := strconv.ParseUint(seq, 10, 64)
 	return RoomName(room), Seq(n)
 }
 
-// FleetMail is mail of several rooms, each page as the room would answer by itself.
+// FleetMail is mail of several rooms, each page as the room itself would answer.
 type FleetMail struct {
 	Rooms   []FleetPage `json:"rooms"`              // those that have any, or were searched in part, by name
-	NotRead []RoomName  `json:"not_read,omitempty"` // closed rooms that were not searched: name them to search them
-	Away    []RoomName  `json:"away,omitempty"`     // rooms that could not be looked at
+	NotRead []RoomName  `json:"not_read,omitempty"` // closed rooms not searched: name them to search them
+	Away    []RoomName  `json:"away,omitempty"`     // rooms that could not be read
 }
 
 // FleetPage is mail of one room.

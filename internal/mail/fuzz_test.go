@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzWords holds that what a parser accepts it gives back as it came, and accepts again.
+// FuzzWords checks that a parser returns the text that it accepts unchanged, and accepts it again.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"ann", "小克 builder", "us\u200der", "agent:x", "a@b", "..", "CON.txt",
 		"msg_V1StGXR8_Z5jdHi6B-myT", "role:x", "project:a b", "urgent", "\xff", "read", "held"} {
@@ -51,7 +51,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzTime holds that a time that is read is written in a form that is read as the same time.
+// FuzzTime checks that a parsed time is written in a form that parses to the same time.
 func FuzzTime(f *testing.F) {
 	for _, s := range []string{"2026-05-10T14:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.9999-00:01",
 		"2026-05-10", "2026-02-30T00:00:00Z", "1970-01-01T00:00:00Z"} {
@@ -69,8 +69,8 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzEvent holds that an event, which comes from archives, exports and other post offices, is written so that it
-// is read as the same.
+// FuzzEvent checks that an event, which may come from archives, exports and other post offices, survives a round
+// trip through JSON.
 func FuzzEvent(f *testing.F) {
 	for _, s := range []string{
 		`{"seq":41,"at":"2026-05-10T14:00:00.123Z","message":{"id":"msg_1","type":"status","from":"agent:a",` +
@@ -100,7 +100,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// FuzzWhen: no text makes the reading of times panic, and what is over is not ahead.
+// FuzzWhen: no text makes ParseWhen panic, "ago" is never in the future, and an error comes without a time.
 func FuzzWhen(f *testing.F) {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 	for _, s := range []string{"2h", "65535w", "0m", "2026-05-10", "2026-05-10 14:00", "last week", "yesterday 9:00",

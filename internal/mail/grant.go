@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// Grant is the person's word on who an agent's session may be. A room keeps one for each Agent, Role, Dir, Client and
-// Room; the last word counts. Without an Agent it says that Dir is at home in the room.
+// Grant is the person's decision on who an agent's session may be. A room keeps one for each combination of Agent,
+// Role, Dir, Client and Room; the latest counts. Without an Agent it says that Dir belongs to the room.
 type Grant struct {
 	Agent  Name     `json:"agent,omitempty"`  // as whom a session may speak
-	Role   string   `json:"role,omitempty"`   // which the agent then has: the orchestrator's
-	Dir    string   `json:"dir,omitempty"`    // in which the client works; "": in any
+	Role   string   `json:"role,omitempty"`   // role that the agent then has: the orchestrator's
+	Dir    string   `json:"dir,omitempty"`    // the client's working directory; "": any
 	Client string   `json:"client,omitempty"` // as hooks call it; "": any
-	Room   RoomName `json:"room,omitempty"`   // another room, which the file of Dir names; "": this one
-	// Refused says that the person has said no, or takes back what was granted.
+	Room   RoomName `json:"room,omitempty"`   // another room, named by Dir's file; "": this one
+	// Refused says that the person refused, or revoked the grant.
 	Refused bool `json:"refused,omitzero"`
 	By      Name `json:"by,omitempty"` // the user, or system for what follows from the room itself
 	At      Time `json:"at,omitzero"`
-	// Question and Answer are the messages by which it was decided. It counts if Answer is what settled Question.
+	// Question and Answer are the messages that decided it. It counts only if Answer settled Question.
 	Question ID `json:"question,omitempty"`
 	Answer   ID `json:"answer,omitempty"`
 }
 
-// Same reports whether g and o are about the same.
+// Same reports whether g and o have the same subject.
 func (g *Grant) Same(o *Grant) bool {
 	return g.Agent == o.Agent && g.Role == o.Role && g.Dir == o.Dir && g.Client == o.Client && g.Room == o.Room
 }
 
-// Covers reports whether g speaks of a client in a directory. A client that nobody knows is as good as any.
+// Covers reports whether g applies to a client in a directory. An unknown client matches any.
 func (g *Grant) Covers(dir, client string) bool {
 	return (g.Dir == "" || g.Dir == dir) && (g.Client == "" || client == "" || g.Client == client)
 }
 
-// Check checks what somebody wants to record.
+// Check validates a grant before it is recorded.
 func (g *Grant) Check() error {
 	if err := g.checkAgent(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (g *Grant) Check() error {
 	return nil
 }
 
-// checkAgent checks for whom it is.
+// checkAgent validates Agent and Role.
 func (g *Grant) checkAgent() error {
 	if g.Agent == "" {
 		if g.Dir == "" || g.Role != "" {
@@ -73,7 +73,7 @@ func (g *Grant) checkAgent() error {
 	return nil
 }
 
-// SortGrants puts grants into the order in which they are listed.
+// SortGrants sorts grants into listing order.
 func SortGrants(list []Grant) {
 	slices.SortFunc(list, func(a, b Grant) int {
 		return cmp.Or(CompareNames(a.Agent, b.Agent), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Dir, b.Dir),

@@ -122,8 +122,8 @@ func TestErrorKeepsItsCauseToItself(t *testing.T) {
 	}
 }
 
-// FuzzParseAddress checks that whatever parses is canonical: it parses to itself, is valid UTF-8, and fits where ids
-// and names do.
+// FuzzParseAddress checks that every parsed address is canonical: it parses to itself, is valid UTF-8, and fits the
+// limits of ids and names.
 func FuzzParseAddress(f *testing.F) {
 	for _, s := range []string{"agent:a", "role:b", "project:x", "all", "user", "a@b", "agent:user",
 		"role:orchestrator", ":", "agent:agent:x"} {
@@ -152,7 +152,7 @@ func TestFarAddress(t *testing.T) {
 	}{
 		{"agent:carol", "lab", "far:carol@lab"},
 		{"orchestrator", "lab", "far:orchestrator@lab"},
-		{"agent:a@b", "lab", "far:a@b@lab"}, // of an older journal
+		{"agent:a@b", "lab", "far:a@b@lab"}, // from an older journal
 		{"agent:小克 builder", "lab-1.ü", "far:小克 builder@lab-1.ü"},
 	} {
 		got := FarAddress(tt.from, tt.room)

@@ -18,40 +18,40 @@ const (
 	Urgent Priority = "urgent"
 )
 
-// Audiences of a message. With "", a message to "all" or to a tag is for every agent that looks before it expires, and
-// a message to a role for one holder at a time, in rotation.
+// Audiences of a message. With "", a message to "all" or to a tag is for every agent that looks before it expires,
+// and a message to a role is for one holder at a time, in rotation.
 const (
-	AudiencePresent = "present" // of "all" and of a tag: the agents that were live when it was sent
-	AudienceTeam    = "team"    // of those, all but the orchestrator
-	AudienceHolders = "holders" // of a role: all live holders, until one of them has read it
+	AudiencePresent = "present" // for "all" and a tag: the agents that were live when it was sent
+	AudienceTeam    = "team"    // the same without the orchestrator
+	AudienceHolders = "holders" // for a role: all live holders, until one of them has read it
 )
 
-// audiences lists them.
 func audiences() []string { return []string{AudiencePresent, AudienceTeam, AudienceHolders} }
 
-// Limits on one message. A message over a limit is refused, never cut.
+// Limits on one message. A message over a limit is refused, never truncated.
 const (
 	MaxBody     = 64 << 10 // bytes; a room may be configured with another limit
 	MaxSubject  = 1 << 10  // bytes
 	MaxMetadata = 16 << 10 // bytes of JSON
-	MaxAccepted = 1 << 20  // bytes of a body, and of metadata, that another system has accepted
-	// MaxKept is MaxAccepted with the names under which dialects keep in metadata what a line of that length says.
+	MaxAccepted = 1 << 20  // bytes of a body, and of metadata, already accepted by another system
+	// MaxKept is MaxAccepted plus room for the member names under which dialects store a line of that length in
+	// metadata.
 	MaxKept       = MaxAccepted + 4<<10
 	MaxRecipients = 100  // addresses in To
 	MaxDocs       = 50   // documents
 	MaxPath       = 4096 // bytes of a document's path
 )
 
-// Doc points to a document that belongs to a message.
+// Doc is a reference to a document that belongs to a message.
 type Doc struct {
 	Path     string `json:"path"`
 	Revision string `json:"revision,omitempty"`
 }
 
-// Metadata is a JSON object kept as it came. Nil means none.
+// Metadata is a JSON object, stored byte for byte. Nil means none.
 type Metadata []byte
 
-// MarshalJSON returns the object as it is.
+// MarshalJSON returns the object unchanged.
 func (m Metadata) MarshalJSON() ([]byte, error) {
 	if m == nil {
 		return []byte("null"), nil
@@ -59,7 +59,7 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	return m, nil
 }
 
-// UnmarshalJSON keeps b, which must be an object or null.
+// UnmarshalJSON stores b, which must be an object or null.
 func (m *Metadata) UnmarshalJSON(b []byte) error {
 	if b = bytes.TrimSpace(b); string(b) == "null" {
 		*m = nil
@@ -72,8 +72,8 @@ func (m *Metadata) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// tooLarge returns the first number in m that no float64 holds, "" if there is none. Programs that read it would fail,
-// or take it for infinity and write null.
+// tooLarge returns the first number in m that overflows float64, "" if there is none. Programs that read it would
+// fail, or take it for infinity and write null.
 func (m Metadata) tooLarge() string {
 	if len(m) == 0 {
 		return ""
@@ -106,14 +106,14 @@ func (m Metadata) Text(key string) string {
 	return s
 }
 
-// ViaGitHub is Message.Via of what GitHub says, and GitHub the sender of it, as which no new agent can be named.
+// ViaGitHub is Message.Via of mail from GitHub, and GitHub is its sender. No new agent can take that name.
 const (
 	ViaGitHub      = "github"
 	GitHub    Name = "github"
 )
 
-// Unproven is how the sender of a message that came over a bridge is described: nobody but the foreign file says who
-// it is. Of what came from GitHub it is proven that GitHub says so, and no more.
+// Unproven describes the sender of a message that came over a bridge: only the foreign file says who it is. For
+// mail from GitHub, it is proven only that GitHub sent it.
 func Unproven(via string) string {
 	if via == ViaGitHub {
 		return "GitHub, from outside"
@@ -121,10 +121,10 @@ func Unproven(via string) string {
 	return "file, unproven"
 }
 
-// Outside is how the sender of a guest's message is described.
+// Outside describes the sender of a guest's message.
 const Outside = "from outside"
 
-// Doubt says why a reader should think twice about who sent m: as Unproven does, Outside, or "" for nothing.
+// Doubt says why a reader should doubt the sender of m: the text of Unproven, Outside, or "" if there is no reason.
 func (m *Message) Doubt() string {
 	switch {
 	case m.Via != "":
@@ -135,7 +135,7 @@ func (m *Message) Doubt() string {
 	return ""
 }
 
-// Message is what was sent. It never changes once it stands in the journal.
+// Message is a sent message. It never changes once it is in the journal.
 type Message struct {
 	ID         ID        `json:"id"`
 	Type       Type      `json:"type"`
@@ -144,35 +144,36 @@ type Message struct {
 	Subject    string    `json:"subject,omitempty"`
 	Body       string    `json:"body"` // Markdown
 	Priority   Priority  `json:"priority,omitempty"`
-	Thread     ID        `json:"thread,omitempty"`   // the message that began the thread; empty if this one does
-	ReplyTo    ID        `json:"reply_to,omitempty"` // the message this one answers
+	Thread     ID        `json:"thread,omitempty"`   // the first message of the thread; empty if this is it
+	ReplyTo    ID        `json:"reply_to,omitempty"` // the message that this one answers
 	Issue      string    `json:"issue_id,omitempty"`
 	Docs       []Doc     `json:"docs,omitempty"`
 	Metadata   Metadata  `json:"metadata,omitempty"`
 	TTLSeconds int64     `json:"ttl_seconds,omitzero"` // 0: the default of each address
 	Audience   string    `json:"audience,omitempty"`   // "", or one of the constants
 	Key        string    `json:"key,omitempty"`        // the sender's idempotency key
-	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven
-	// it.
+	// Via names the bridge over which the message came. Its sender is the one that the foreign file names,
+	// unproven.
 	Via string `json:"via,omitempty"`
-	// By is how the user, who sent it, was known, or ByGuest; empty for everybody else, and on lines of earlier
-	// versions.
+	// By says how the user who sent it was identified, or is ByGuest; empty for all others, and in journals of
+	// earlier versions.
 	By Means `json:"by,omitempty"`
-	// Suggests says that it answers a question of which its sender was not asked: it settles nothing.
+	// Suggests says that it answers a question that its sender was not asked, so it settles nothing.
 	Suggests bool `json:"suggests,omitzero"`
-	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
-	// event's own time, which the room fills in.
+	// Sent is when the message was sent. The journal has it for imported messages only; for others the room fills
+	// in the time of the event.
 	Sent Time `json:"sent,omitzero"`
-	// Same stands for what makes two messages the same, and Checked for the place up to which its post office knew of
-	// no other: if one came between, the message does not count. Both are for the journal only.
+	// Same is a fingerprint of the content, for detecting duplicates. Checked is the sequence number up to which
+	// the sending post office knew of no duplicate; if one arrived after that, this message does not count. Both
+	// are for the journal only.
 	Same    string `json:"same,omitempty"`
 	Checked Seq    `json:"checked,omitzero"`
 }
 
-// IsUsers reports whether m is the person's own words, and not what a program or a file brought in the user's name.
+// IsUsers reports whether m is the person's own words, rather than a program's or a file's in the user's name.
 func (m *Message) IsUsers() bool { return m.From == ToUser && m.Via == "" && m.By.IsAct() }
 
-// DocNames names the first document, and says how many more there are: what a list shows of a message without a text.
+// DocNames names the first document and counts the others, as a list shows a message without text.
 func (m *Message) DocNames() string {
 	switch n := len(m.Docs); n {
 	case 0:
@@ -184,7 +185,7 @@ func (m *Message) DocNames() string {
 	}
 }
 
-// ThreadRoot returns the id of the message that began m's thread.
+// ThreadRoot returns the id of the first message in m's thread.
 func (m *Message) ThreadRoot() ID {
 	if m.Thread != "" {
 		return m.Thread
@@ -192,7 +193,7 @@ func (m *Message) ThreadRoot() ID {
 	return m.ID
 }
 
-// Recipients are addresses as somebody typed them. In JSON one address may stand alone, without a list around it.
+// Recipients are addresses as typed. In JSON a single address may be a plain string.
 type Recipients []string
 
 // UnmarshalJSON reads a string or a list of strings.
@@ -200,7 +201,7 @@ func (r *Recipients) UnmarshalJSON(b []byte) error {
 	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
 		*r = make(Recipients, 1)
 		if s := bytes.Trim(b, `"`); len(s) == len(b)-2 && !bytes.ContainsAny(s, `"\`) && utf8.Valid(s) {
-			(*r)[0] = string(s) // as nearly always
+			(*r)[0] = string(s) // the usual case
 			return nil
 		}
 		return json.Unmarshal(b, &(*r)[0])
@@ -208,12 +209,11 @@ func (r *Recipients) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(r))
 }
 
-// MadeKey begins the idempotency keys that a client makes by itself, so that it can send again when a connection
-// broke. They say nothing of what their sender takes for the same message.
+// MadeKey is the prefix of idempotency keys that a client generates so that it can retry after a broken connection.
+// They do not express what the sender considers the same message.
 const MadeKey = "auto-"
 
-// Draft is a message that somebody wants to send. From, id and time are not in it: the room knows the first and makes
-// the others.
+// Draft is a message to be sent. It has no sender, id and time: the room knows the first and assigns the others.
 type Draft struct {
 	To         Recipients `json:"to"`
 	Type       string     `json:"type,omitempty"` // "" means custom
@@ -224,21 +224,19 @@ type Draft struct {
 	Issue      string     `json:"issue_id,omitempty"`
 	Docs       []Doc      `json:"docs,omitempty"`
 	Metadata   Metadata   `json:"metadata,omitempty"`
-	TTLSeconds int64      `json:"ttl_seconds,omitzero"` // 0: the default of the protocol or else of each address
+	TTLSeconds int64      `json:"ttl_seconds,omitzero"` // 0: the protocol's default, else that of each address
 	Audience   string     `json:"audience,omitempty"`
-	// Key makes sending idempotent: a second draft of the same sender with the same key is answered with the first
-	// message.
+	// Key makes sending idempotent: a second draft with the same sender and key returns the first message.
 	Key string `json:"key,omitempty"`
-	// Again sends the message though the same text was sent to the same agent moments ago, which otherwise is taken
-	// for a loop.
+	// Again sends the message even though the same text was sent to the same agent moments ago, which would
+	// otherwise be refused as a loop.
 	Again bool `json:"again,omitzero"`
-	// IDForm is how the message's id is to be spelled; dialects have forms of their own.
+	// IDForm is the form of the message's id; dialects have forms of their own.
 	IDForm IDForm `json:"id_form,omitempty"`
-	Later         // when it is sent, if not now
+	Later         // when to send it, if not now
 }
 
-// Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in
-// bytes.
+// Check validates d by itself; the room checks addresses, replies and rights. maxBody is in bytes.
 func (d *Draft) Check(maxBody int) error {
 	if err := d.check(maxBody, MaxMetadata); err != nil {
 		return err
@@ -250,8 +248,8 @@ func (d *Draft) Check(maxBody int) error {
 	return nil
 }
 
-// CheckAccepted is Check for what another system has accepted. Nobody is there to mend it, so it may be longer, and
-// odd numbers in its metadata are kept as they are.
+// CheckAccepted is Check for a message that another system has accepted. No one can correct it, so it may be
+// longer, and odd numbers in its metadata are kept.
 func (d *Draft) CheckAccepted(maxBody int) error {
 	return d.check(max(maxBody, MaxAccepted), MaxKept)
 }
@@ -290,7 +288,7 @@ func (d *Draft) check(maxBody, maxMetadata int) error {
 	return d.checkMetadata(t, maxMetadata)
 }
 
-// maxTTLSeconds (a century) keeps expiry far from overflow.
+// maxTTLSeconds, a century, keeps expiry far from overflow.
 const maxTTLSeconds = 100 * 366 * 24 * 3600
 
 func (d *Draft) checkText(maxBody int) error {

@@ -9,22 +9,22 @@ import (
 )
 
 // Name is the unique name of an agent in its room: NFC Unicode, 1 to MaxName bytes, no control characters, compared
-// exactly. User and System are names too, which no agent can bear. What a new name must be besides, CheckNew says.
+// exactly. User and System are names too, but no agent's. CheckNew has further conditions for new names.
 type Name string
 
 // Reserved names.
 const (
 	User   Name = "user"   // the person
 	System Name = "system" // Pennypost itself, as the author of notices
-	// an agent of this name holds the role of this name, and signs as Address "orchestrator"
+	// an agent with this name holds the role with this name, and signs as Address "orchestrator"
 	Orchestrator Name = "orchestrator"
 )
 
 // MaxName is the longest name, role, tag or id, in bytes.
 const MaxName = 128
 
-// ParseName checks s as a name that an agent may bear, be it from an older journal or a foreign file. It does not
-// normalise: the room does that before it calls.
+// ParseName checks s as an agent's name, including names from an older journal or a foreign file. It does not
+// normalise s: the room does that before it calls.
 func ParseName(s string) (Name, error) {
 	if err := checkWord("agent name", s); err != nil {
 		return "", err
@@ -40,8 +40,8 @@ func ParseName(s string) (Name, error) {
 	return Name(s), nil
 }
 
-// CheckNew says why an agent cannot be given a name that ParseName took: it would read as another room's agent, or
-// holds what cannot be seen. Names that look like others are the room's business.
+// CheckNew returns an error if a name accepted by ParseName cannot be given to an agent: it reads as another room's
+// agent, or has invisible characters. The room checks for names that look alike.
 func (n Name) CheckNew() error {
 	if strings.Contains(string(n), "@") {
 		return Errorf(Invalid, "an agent cannot be named %q: behind '@' stands a room, as in builder@lab. "+
@@ -61,8 +61,8 @@ func (n Name) CheckNew() error {
 	return nil
 }
 
-// unseen returns a character of n that leaves no mark: one that Unicode lets programs ignore, outside of an emoji
-// sequence, or a blank that is no space.
+// unseen returns an invisible character of n: one that Unicode lets programs ignore, outside of an emoji sequence,
+// or a blank other than a space.
 func (n Name) unseen() (rune, bool) {
 	runes := []rune(n)
 	for i, r := range runes {
@@ -75,10 +75,10 @@ func (n Name) unseen() (rune, bool) {
 
 const brailleBlank = '\u2800'
 
-// Ignorable reports whether r is a format character or Unicode lets programs show nothing for it: a little more than
-// Default_Ignorable_Code_Point of DerivedCoreProperties.txt. The signs that Arabic sets before a number can be seen.
+// Ignorable reports whether r is a format character or one that Unicode lets programs not display: slightly more
+// than Default_Ignorable_Code_Point of DerivedCoreProperties.txt. Arabic signs that precede a number are visible.
 func Ignorable(r rune) bool {
-	if r < 0xad || r > 0x3164 && r < 0xfe00 { // most of all text, which need not be looked up: none is there
+	if r < 0xad || r > 0x3164 && r < 0xfe00 { // fast path: most text has none of these characters
 		return false
 	}
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
@@ -86,8 +86,8 @@ func Ignorable(r rune) bool {
 }
 
 // inEmoji reports whether the character at i belongs to an emoji sequence (Unicode TR 51): a joiner between two
-// emoji, or the selector of emoji presentation behind one. Flags of tag characters are not among them: a text can
-// hide in those.
+// emoji, or the emoji presentation selector after one. Flags of tag characters do not count, because they can hide
+// text.
 func inEmoji(s []rune, i int) bool {
 	const joiner, presentation = '\u200d', '\ufe0f'
 	behind := func(j int) bool { // an emoji ends before j
@@ -105,13 +105,12 @@ func inEmoji(s []rune, i int) bool {
 	return false
 }
 
-// emoji reports whether r may be part of an emoji sequence: a symbol that is none in ASCII. Skin tones are such
-// symbols.
+// emoji reports whether r may be part of an emoji sequence: a non-ASCII symbol, which includes skin tones.
 func emoji(r rune) bool {
 	return r > 0x7f && unicode.In(r, unicode.So, unicode.Sk, unicode.Sm, unicode.Po)
 }
 
-// checkWord checks what names, roles, tags and ids have in common.
+// checkWord checks the common rules of names, roles, tags and ids.
 func checkWord(what, s string) error {
 	switch {
 	case s == "":
@@ -131,8 +130,8 @@ func checkWord(what, s string) error {
 	return nil
 }
 
-// invisible reports characters that would let two words look alike or reorder the text around them, and that were
-// never allowed. The joiners U+200C and U+200D are not among them: roles, tags and ids may be Persian.
+// invisible reports characters that would make two words look alike or reorder the text around them, and that were
+// never allowed. The joiners U+200C and U+200D are allowed: roles, tags and ids may be Persian.
 func invisible(r rune) bool {
 	switch {
 	case r == '\u200b', r == '\ufeff', r == '\u061c', r == '\u200e', r == '\u200f':
@@ -141,22 +140,22 @@ func invisible(r rune) bool {
 	return r >= '\u2028' && r <= '\u202e' || r >= '\u2060' && r <= '\u206f'
 }
 
-// IsLine reports whether a text is one line that reads as it is: nothing in it breaks a line, is obeyed by a terminal
-// or turns the text around it.
+// IsLine reports whether s is one line that reads as it is: it has no characters that break a line, control a
+// terminal or reorder the text around them.
 func IsLine(s string) bool {
 	return utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || invisible(r) })
 }
 
-// ID identifies a message. Ids are opaque: Pennypost writes "msg_" and 21 characters of [A-Za-z0-9_-]; dialects and
-// imports bring their own spellings.
+// ID identifies a message. Ids are opaque: Pennypost generates "msg_" and 21 characters of [A-Za-z0-9_-]; dialects
+// and imports have their own forms.
 type ID string
 
-// IDForm is a spelling of new ids. The zero value is what the protocols of the room and of the recipient ask for; if
-// they ask for nothing, it is "msg_" and 21 characters.
+// IDForm is a form of new ids. The zero value is the form that the protocols of the room and of the recipient
+// require, or else "msg_" and 21 characters.
 type IDForm string
 
-// The spellings besides the usual one.
+// The forms other than the usual one.
 const (
 	IDUUID  IDForm = "uuid"  // a random UUID: 01234567-89ab-4cde-8f01-23456789abcd
 	IDHex12 IDForm = "hex12" // "msg-" and 12 hexadecimal digits
@@ -178,11 +177,11 @@ func ParseID(s string) (ID, error) {
 	return ID(s), nil
 }
 
-// Seq is the place of an event in its room's journal. It rises by one an event, begins at 1 and may skip after
-// compaction.
+// Seq is the sequence number of an event in its room's journal. It begins at 1 and rises by one per event, but may
+// skip numbers after compaction.
 type Seq uint64
 
-// RoomName names a room. It is a directory name too, so only letters, digits, '.', '_' and '-' are allowed.
+// RoomName names a room. It is also a directory name, so only letters, digits, '.', '_' and '-' are allowed.
 type RoomName string
 
 // DefaultRoom is the room of commands that run outside any project.
@@ -209,11 +208,11 @@ func ParseRoom(s string) (RoomName, error) {
 	return RoomName(s), nil
 }
 
-// windowsDevice reports whether Windows would open a device instead of a file of this name.
+// windowsDevice reports whether Windows would open a device instead of a file with this name.
 func windowsDevice(s string) bool {
 	base, _, _ := strings.Cut(s, ".")
 	if len(base) > 4 {
-		return false // as nearly every name, which is asked for at each call
+		return false // the usual case; this runs on each call
 	}
 	switch base = strings.ToUpper(base); base {
 	case "CON", "PRN", "AUX", "NUL":

@@ -9,18 +9,17 @@ import (
 
 const (
 	maxOptions = 12  // more is a form to fill in, not a choice
-	maxOption  = 500 // bytes of one
+	maxOption  = 500 // bytes per option
 )
 
 // Option is an answer that a question offers.
 type Option struct {
-	Answer string // what is sent
-	Note   string // what whoever asks says of it
+	Answer string // the text to send
+	Note   string // the asker's comment on it
 }
 
-// Options reads the member "options": a list of texts, or of objects with a label and perhaps a description, as
-// agents' own forms of questions have them. What is neither cannot be chosen and is left out, and so is all that is no
-// list: the person can always write.
+// Options parses the member "options": a list of strings, or of objects with a label and an optional description,
+// as in agents' own forms of questions. Anything else is ignored: the person can always write an answer.
 func (m Metadata) Options() []Option {
 	var members map[string]json.RawMessage
 	var list []json.RawMessage
@@ -40,7 +39,8 @@ func (m Metadata) Options() []Option {
 	return out
 }
 
-// Without returns m without a member; nil if that was the only one. What is no object stays as it is.
+// Without returns m without a member; nil if that was the only one. A value that is no object is returned
+// unchanged.
 func (m Metadata) Without(name string) Metadata {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(m, &members) != nil || members[name] == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CompareNames orders names as people count: agent-2 stands before agent-10. Digits count as the number that they are,
-// all else byte by byte. Only equal names are equal.
+// CompareNames orders names as people count: agent-2 comes before agent-10. Runs of digits compare as numbers, all
+// else byte by byte. Only identical names are equal.
 func CompareNames[S ~string](a, b S) int {
 	x, y := string(a), string(b)
 	for x != "" && y != "" {
@@ -24,10 +24,10 @@ func CompareNames[S ~string](a, b S) int {
 		}
 		x, y = x[m:], y[n:]
 	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b)) // 01 and 1 are one number, and two names
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b)) // 01 and 1 are the same number but different names
 }
 
-// digits returns how many digits s begins with.
+// digits returns the number of digits at the beginning of s.
 func digits(s string) (n int) {
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
 		n++

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// RosterQuery says which agents of the roster to return. Conditions are joined by "and"; empty ones hold for all.
+// RosterQuery selects agents of the roster. Conditions are joined by "and"; empty ones match everything.
 type RosterQuery struct {
 	Name   Name    `query:"name" about:"only the agent of this name"`
 	Search string  `query:"search" about:"text in name, task, roles or tags, case ignored"`
@@ -18,8 +18,8 @@ type RosterQuery struct {
 	Limit  int     `query:"limit" about:"at most so many agents; 0 means 1000, which is the most"`
 }
 
-// Says reports whether the roster says a text of an agent, in its name, the names that lead to it as well, its task,
-// its roles or its tags. The text is in lower case.
+// Says reports whether an agent's roster entry contains text in its name, aliases, task, roles or tags. The text
+// must be in lower case.
 func Says(text string, name Name, aliases []Name, task string, roles, tags []string) bool {
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
 	return text == "" || has(string(name)) || has(task) || slices.ContainsFunc(roles, has) ||
@@ -27,17 +27,17 @@ func Says(text string, name Name, aliases []Name, task string, roles, tags []str
 		slices.ContainsFunc(aliases, func(n Name) bool { return has(string(n)) })
 }
 
-// AgentList is a part of the roster, by name as CompareNames has it.
+// AgentList is a part of the roster, by name in the order of CompareNames.
 type AgentList struct {
 	Agents []Agent `json:"agents"`
-	More   bool    `json:"more,omitzero"`  // the list goes on: ask again with After set to Next, if there is one
-	Next   Name    `json:"next,omitempty"` // the last of Agents, if there are more; none with Latest
-	Total  int     `json:"total"`          // how many fit the query, those before After and behind Limit included
-	// States counts, by state, those that fit but for their state.
+	More   bool    `json:"more,omitzero"`  // there are more: ask again with After set to Next, if set
+	Next   Name    `json:"next,omitempty"` // the last of Agents, if there are more; empty with Latest
+	Total  int     `json:"total"`          // agents that match the query, regardless of After and Limit
+	// States counts, by state, the agents that match all conditions except States.
 	States map[State]int `json:"states,omitempty"`
 }
 
-// Roster returns the whole roster, by name, for what needs all of it, as foreign protocols do.
+// Roster returns the whole roster by name, for callers that need all of it, such as foreign protocols.
 func Roster(ctx context.Context, r Registrar) ([]Agent, error) {
 	all := []Agent{}
 	for q, more := (RosterQuery{}), true; more; {

@@ -8,51 +8,51 @@ import (
 	"time"
 )
 
-// Scheduler keeps what is to be sent later.
+// Scheduler manages messages to be sent later.
 type Scheduler interface {
-	// Scheduled lists what waits to be sent, the first due first: the caller's own, or all of it for the user.
+	// Scheduled lists pending messages, first due first: the caller's own or, for the user, all.
 	Scheduled(ctx context.Context) (ScheduledList, error)
-	// Reschedule changes when it is sent next.
+	// Reschedule changes when a pending message is next sent.
 	Reschedule(ctx context.Context, r Rescheduling) (Scheduled, error)
-	// Unschedule takes it back: it is not sent, and its text is not kept.
+	// Unschedule cancels a pending message: it is not sent, and its text is not kept.
 	Unschedule(ctx context.Context, id ID) error
 }
 
-// Later says when a draft is to be sent, if that is not now: at a time, after a time, or again and again.
+// Later says when to send a draft, if not now: at a time, after a delay, or repeatedly.
 type Later struct {
 	At Time `json:"at,omitzero"`
-	In int  `json:"in,omitzero"` // seconds from now, in place of At
-	// Every is a line of cron, five fields, in the time zone Zone (IANA, such as Europe/Berlin). It lasts until Until,
-	// or until it is taken back. Only the user may say it.
+	In int  `json:"in,omitzero"` // seconds from now, instead of At
+	// Every is a cron line of five fields in the time zone Zone (IANA, such as Europe/Berlin). It repeats until
+	// Until, or until cancelled. Only the user may set it.
 	Every string `json:"every,omitempty"`
 	Zone  string `json:"zone,omitempty"`
 	Until Time   `json:"until,omitzero"`
 }
 
-// IsLater reports whether l says any time.
+// IsLater reports whether l sets any time.
 func (l Later) IsLater() bool { return l != Later{} }
 
-// Limits of what is sent later.
+// Limits on scheduled messages.
 const (
 	MaxScheduled     = 1000                 // of the user
 	MaxAhead         = 366 * 24 * time.Hour // of the user
-	MaxScheduledMine = 20                   // of one agent
+	MaxScheduledMine = 20                   // per agent
 	MaxAheadMine     = 7 * 24 * time.Hour   // of an agent
-	ScheduledApart   = 5 * time.Minute      // what an agent has sent later, from one to the next
+	ScheduledApart   = 5 * time.Minute      // minimum distance between two scheduled messages of an agent
 )
 
-// Scheduled is a message that waits to be sent.
+// Scheduled is a message waiting to be sent.
 type Scheduled struct {
-	// ID is that of the message, once it is sent. What is sent again and again has a new one each time.
+	// ID becomes the id of the message when it is sent. A repeated message gets a new one each time.
 	ID    ID     `json:"id"`
 	From  Name   `json:"from"`
-	At    Time   `json:"at"` // when it is sent next
+	At    Time   `json:"at"` // when it is next sent
 	Every string `json:"every,omitempty"`
 	Zone  string `json:"zone,omitempty"`
 	Until Time   `json:"until,omitzero"`
 	Made  Time   `json:"made"`
 	Draft Draft  `json:"draft"`
-	// Entry is the name that it has in the configuration; empty if somebody's command made it.
+	// Entry is its name in the configuration; empty if a command created it.
 	Entry string `json:"entry,omitempty"`
 }
 
@@ -61,81 +61,81 @@ type ScheduledList struct {
 	Scheduled []Scheduled `json:"scheduled"`
 }
 
-// Rescheduling asks for another time: At, or In, in seconds from now.
+// Rescheduling asks for another time: At, or In seconds from now.
 type Rescheduling struct {
 	ID ID   `json:"-"` // in the path
 	At Time `json:"at,omitzero"`
 	In int  `json:"in,omitzero"`
 }
 
-// ScheduleChange is the journal's record of what becomes of a message that is to be sent later: with Draft it is made;
-// with End it is over; otherwise it is due at another time.
+// ScheduleChange is the journal's record of a change to a scheduled message: Draft creates it, End ends it;
+// otherwise it gets another time.
 type ScheduleChange struct {
 	ID    ID     `json:"id"`
-	By    Name   `json:"by,omitempty"` // who changes it
+	By    Name   `json:"by,omitempty"` // who made the change
 	Draft *Draft `json:"draft,omitempty"`
-	// From is whose it is.
+	// From is its sender.
 	From Name `json:"from,omitempty"`
 	Right
 	Due   Time   `json:"due,omitzero"`
 	Every string `json:"every,omitempty"`
 	Zone  string `json:"zone,omitempty"`
 	Until Time   `json:"until,omitzero"`
-	// Was is the time that it was due at: if it is due at another by now, the change does not count.
+	// Was is the time it was due at: if it is due at another time by now, the change does not count.
 	Was Time `json:"was,omitzero"`
 	End bool `json:"end,omitzero"`
-	// Entry says that the configuration makes it, in place of what the entry had sent before; with End, that the entry
-	// is no longer there. An entry that says what it said before does not count.
+	// Entry says that the configuration creates it, replacing the entry's previous message; with End, that the
+	// entry is gone. An entry whose content is unchanged does not count.
 	Entry *ScheduleEntry `json:"entry,omitempty"`
 }
 
-// ScheduleEntry is an entry of the configuration that was obeyed. It is known although what it has sent was taken back
-// or is over, so that it does not begin again.
+// ScheduleEntry is an entry of the configuration that was obeyed. It is remembered even after its message was
+// cancelled or is over, so that it does not begin again.
 type ScheduleEntry struct {
 	Name    string  `json:"name"`
-	Sum     string  `json:"sum"`               // of what it says; see Standing.Sum
-	Machine Machine `json:"machine,omitempty"` // whose configuration has it, of those that have the room open
+	Sum     string  `json:"sum"`               // hash of its content; see Standing.Sum
+	Machine Machine `json:"machine,omitempty"` // whose configuration has it, among those that have the room open
 }
 
-// Standing is an entry of the configuration: a message that is sent again and again.
+// Standing is an entry of the configuration: a message that is sent repeatedly.
 type Standing struct {
 	Name  string
 	From  Name
-	Draft Draft // says when
+	Draft Draft // with its schedule
 }
 
-// Sum returns a hash of what s says, by which a change of it is noticed.
+// Sum returns a hash of the content of s, used to detect changes.
 func (s *Standing) Sum() string {
 	text, err := json.Marshal(s)
-	if err != nil { // an odd time in it, which is refused
+	if err != nil { // an invalid time in it, which is refused
 		return ""
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Scheduling is a message that waits to be sent, and what is known of its maker.
+// Scheduling is a message waiting to be sent, with the credentials of its maker.
 type Scheduling struct {
 	Scheduled
-	Seq Seq // where it was made
+	Seq Seq // sequence number at which it was made
 	Right
 }
 
-// Right is by what the maker of a message that is to be sent later was known. When it is due, that must hold still.
+// Right is how the maker of a scheduled message was identified. It must still be valid when the message is due.
 type Right struct {
 	Means   Means   `json:"means,omitempty"`   // of the user
-	Token   string  `json:"token,omitempty"`   // the hash of the agent's token, if it spoke by that
-	Through Machine `json:"through,omitempty"` // the machine, of those that were let in, that vouched for the maker
-	Pass    string  `json:"pass,omitempty"`    // the ID of that machine's Pass
+	Token   string  `json:"token,omitempty"`   // hash of the agent's token, if it used one
+	Through Machine `json:"through,omitempty"` // the admitted machine that vouched for the maker
+	Pass    string  `json:"pass,omitempty"`    // ID of that machine's Pass
 }
 
-// ScheduledAt is what a checkpoint says of a message that is to be sent later, whose text stays in the journal.
+// ScheduledAt is a checkpoint's entry for a scheduled message, whose text stays in the journal.
 type ScheduledAt struct {
 	ID  ID   `json:"id"`
 	Due Time `json:"due"`
 }
 
-// DueAt returns the time that at, or in, stands for.
+// DueAt returns the time that at or in denotes.
 func DueAt(at Time, in int, now Time) (Time, error) {
 	switch {
 	case at != 0 && in != 0:

@@ -7,49 +7,50 @@ import (
 	"time"
 )
 
-// ServerState is whether a NATS server does its part.
+// ServerState is the condition of a NATS server.
 type ServerState string
 
 const (
 	ServerUp      ServerState = "up"
-	ServerSilent  ServerState = "silent"  // it is not heard
-	ServerUnknown ServerState = "unknown" // nothing that this machine may ask says
+	ServerSilent  ServerState = "silent"  // it cannot be heard
+	ServerUnknown ServerState = "unknown" // this machine has no source that it may ask
 )
 
-// ServerStatus is what is known of one of the NATS servers that keep rooms.
+// ServerStatus is the known status of one of the NATS servers that store rooms.
 type ServerStatus struct {
 	Name    string      `json:"name"`
 	State   ServerState `json:"state"`
-	Since   Time        `json:"since,omitzero"`    // since when it is silent
-	Version string      `json:"version,omitempty"` // "": not known
-	// Sync is how often it syncs what it stores: "always", or a time such as "2m0s"; "": not known.
+	Since   Time        `json:"since,omitzero"`    // when it fell silent
+	Version string      `json:"version,omitempty"` // "": unknown
+	// Sync is how often it syncs its storage: "always", or a duration such as "2m0s"; "": unknown.
 	Sync string `json:"sync,omitempty"`
-	// Behind is by how many writes the copy of a room there is behind, at most; BehindIn says of how many rooms.
+	// Behind is the largest number of writes by which one of its copies of a room lags; BehindIn counts the rooms
+	// that lag.
 	Behind   uint64 `json:"behind,omitzero"`
 	BehindIn int    `json:"behind_in,omitzero"`
 }
 
-// Degraded is something of the servers that is not as it should be, though mail may go on.
+// Degraded is a problem of the servers, even though mail may still flow.
 type Degraded struct {
-	About string `json:"about"` // tells it from others, such as "silent tower"
+	About string `json:"about"` // identifies the problem, such as "silent tower"
 	Text  string `json:"text"`
 	Fix   string `json:"fix,omitempty"`   // what to do
 	Since Time   `json:"since,omitzero"`  // when it was noticed
-	Stops bool   `json:"stops,omitempty"` // some room takes no mail
+	Stops bool   `json:"stops,omitempty"` // some room accepts no mail
 }
 
-// WrongClock is how far a machine's clock may be from the servers' before it is called wrong.
+// WrongClock is the difference from the servers' clock at which a machine's clock counts as wrong.
 const WrongClock = time.Second
 
-// ServersHealth is how the NATS servers are.
+// ServersHealth is the health of the NATS servers.
 type ServersHealth struct {
 	Servers []ServerStatus `json:"servers"`          // by name
-	Unknown int            `json:"unknown,omitzero"` // how many others there are, of which nothing is known
-	// MayFail is how many more of them may fail, whichever these are, before some room takes no mail. -1: some room
-	// takes none now. Without it nothing is known.
+	Unknown int            `json:"unknown,omitzero"` // number of other servers, of unknown status
+	// MayFail is how many more of them may fail, whichever they are, before some room accepts no mail. -1: some
+	// room accepts none now. Nil: unknown.
 	MayFail  *int       `json:"may_fail,omitempty"`
 	Degraded []Degraded `json:"degraded,omitempty"`
-	// Erasing counts what was erased and the servers' logs may still have; nil if that is nothing.
+	// Erasing counts erased messages that the servers' logs may still have; nil if there are none.
 	Erasing *Lingering `json:"erasing,omitempty"`
 }
 
@@ -57,12 +58,12 @@ type ServersHealth struct {
 type Lingering struct {
 	Messages int  `json:"messages"`
 	Since    Time `json:"since"` // when the first of them was erased
-	Until    Time `json:"until"` // when it is gone from all logs, if all servers stay up
-	// Servers are away. Their logs may have the text until some minutes after they are back.
+	Until    Time `json:"until"` // when all logs are free of it, if all servers stay up
+	// Servers are away. Their logs may have the text until some minutes after they return.
 	Servers []string `json:"servers,omitempty"`
 }
 
-// Join returns what both say together. l may be nil.
+// Join returns the sum of both. l may be nil.
 func (l *Lingering) Join(o *Lingering) *Lingering {
 	if l == nil {
 		return o
@@ -71,7 +72,7 @@ func (l *Lingering) Join(o *Lingering) *Lingering {
 	return &Lingering{l.Messages + o.Messages, min(l.Since, o.Since), max(l.Until, o.Until), servers}
 }
 
-// String says it in a sentence.
+// String describes it in a sentence.
 func (l *Lingering) String() string {
 	text := fmt.Sprintf("The text of %d erased messages may still be in the NATS servers' own logs", l.Messages)
 	if l.Messages == 1 {

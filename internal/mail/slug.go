@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// maxSlug is the longest name, in bytes, that an error gives whole; half of it if the name has spaces.
+	// maxSlug is the longest name, in bytes, that an error quotes in full; half of it if the name has spaces.
 	maxSlug = 64
-	// maxSlugWords is how many words of a name an error gives: three make no order.
+	// maxSlugWords is the number of words of a name that an error quotes: three make no instruction.
 	maxSlugWords = 3
 )
 
-// Slug returns what an error says of a name, address or id that somebody else may have chosen: letters, digits and
-// the marks that names are made of, three words at most, and an ellipsis for the rest. Errors are read by models
-// outside of any fence, so nothing in them may be prose of another agent. Usual names stay as they are.
+// Slug returns a name, address or id that someone else may have chosen, in a form safe for errors: letters, digits
+// and the marks that names use, at most three words, and an ellipsis for the rest. Models read errors outside of
+// any fence, so no error may contain another agent's prose. Usual names are unchanged.
 func Slug(s string) string {
 	most := maxSlug
 	words := strings.FieldsFunc(s, blank)
@@ -39,12 +39,12 @@ func Slug(s string) string {
 	return out
 }
 
-// blank reports what reads as the space between two words.
+// blank reports whether r reads as a space between two words.
 func blank(r rune) bool {
 	return unicode.IsSpace(r) || r == '\u2800' || r == '\u3164' || r == '\u115f' || r == '\u1160'
 }
 
-// slugged returns the arguments of an error with the names in them as slugs.
+// slugged replaces the names among an error's arguments by slugs.
 func slugged(args []any) []any {
 	for i, arg := range args {
 		switch v := arg.(type) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An error that a model reads holds no sentence of another agent.
+// An error that a model reads contains no sentence of another agent.
 func TestSlug(t *testing.T) {
 	for in, want := range map[string]string{
 		"builder": "builder", "Bob's agent": "Bob's agent", "小克 2": "小克 2", "role:builder": "role:builder",

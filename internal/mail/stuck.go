@@ -2,17 +2,17 @@ package mail
 
 import "slices"
 
-// StuckKind is why mail, or an agent, does not move.
+// StuckKind is why mail, or an agent, is stuck.
 type StuckKind string
 
-// The kinds, in the order in which they ask for somebody.
+// The kinds, in the order in which they need attention.
 const (
-	StuckAsking  StuckKind = "asking"  // its reader is at a dialog of its client; there may be no mail
-	StuckClaim   StuckKind = "claim"   // it waits for what another holds; there is no mail
-	StuckHeld    StuckKind = "held"    // nobody has the role that it is for
+	StuckAsking  StuckKind = "asking"  // its reader's client is showing a dialog; there may be no mail
+	StuckClaim   StuckKind = "claim"   // it waits for a target that another has claimed; there is no mail
+	StuckHeld    StuckKind = "held"    // no one has its role
 	StuckDead    StuckKind = "dead"    // its reader is gone and has not read it
 	StuckWaiting StuckKind = "waiting" // its reader should have looked at it by now
-	StuckExpired StuckKind = "expired" // it expired before anybody had read it
+	StuckExpired StuckKind = "expired" // it expired before anyone had read it
 )
 
 // StuckKinds lists the kinds.
@@ -20,7 +20,7 @@ func StuckKinds() []StuckKind {
 	return []StuckKind{StuckAsking, StuckClaim, StuckHeld, StuckDead, StuckWaiting, StuckExpired}
 }
 
-// ParseStuckKind checks s as a kind; "" stands for all of them.
+// ParseStuckKind checks s as a kind; "" means all of them.
 func ParseStuckKind(s string) (StuckKind, error) {
 	for _, k := range StuckKinds() {
 		if s == "" || StuckKind(s) == k {
@@ -31,7 +31,7 @@ func ParseStuckKind(s string) (StuckKind, error) {
 		"expired", s)
 }
 
-// StuckQuery says how much of what does not move to return.
+// StuckQuery selects stuck mail.
 type StuckQuery struct {
 	Kind  StuckKind `query:"kind" about:"only this kind: asking, claim, held, dead, waiting or expired"`
 	For   Address   `query:"for" about:"only what is for this agent, role or audience, as an address"`
@@ -39,32 +39,32 @@ type StuckQuery struct {
 	Mail  int       `query:"mail" about:"at most so many messages of each group; 0 means 5, the most is 1000"`
 }
 
-// StuckGroup is the mail of one kind that waits for the same agent, role or audience. One of an agent that is asking
-// has what it has not been shown, which may be nothing; one of an agent that waits for a claim has no mail.
+// StuckGroup is the mail of one kind that waits for the same agent, role or audience. The group of an asking agent
+// has the mail that it has not been shown, if any; that of an agent waiting for a claim has no mail.
 type StuckGroup struct {
 	Kind StuckKind `json:"kind"`
 	For  Address   `json:"for"`
-	// Since is when the first of it was sent; of StuckAsking when the first dialog opened; of StuckClaim when the
-	// first of what it waits for was taken.
+	// Since is when the first message was sent; for StuckAsking, when the first dialog opened; for StuckClaim, when
+	// the first awaited target was claimed.
 	Since Time   `json:"since"`
 	Count int    `json:"count"`
-	More  bool   `json:"more,omitzero"` // Count is where counting ended, and there may be more
-	Mail  []Item `json:"mail"`          // the first of it, each with the one delivery that does not move
-	// Dialogs are those of StuckAsking.
+	More  bool   `json:"more,omitzero"` // counting stopped at Count, and there may be more
+	Mail  []Item `json:"mail"`          // the first messages, each with only the delivery that is stuck
+	// Dialogs are the open dialogs of StuckAsking.
 	Dialogs []Dialog `json:"dialogs,omitempty"`
-	// Claims are what the agent of StuckClaim waits for, and who holds it. Circle, if those wait for claims of this
-	// agent in turn, is who waits for whom, from this agent back to it.
+	// Claims are the targets that the agent of StuckClaim waits for, with their holders. If those wait for claims
+	// of this agent in turn, Circle is the chain of waits from this agent back to it.
 	Claims []Clash `json:"claims,omitempty"`
 	Circle []Name  `json:"circle,omitempty"`
 }
 
-// StuckList is mail that does not move: the groups that have waited longest of each kind, and how many there are.
+// StuckList is stuck mail: of each kind the groups that have waited longest, and the number of groups.
 type StuckList struct {
 	Groups []StuckGroup      `json:"groups"`
 	Kinds  map[StuckKind]int `json:"kinds"`
 }
 
-// WaitsFor reports whether the agent of g waits for what is held there.
+// WaitsFor reports whether the agent of g waits for the claim h.
 func (g *StuckGroup) WaitsFor(h *Holding) bool {
 	return slices.ContainsFunc(g.Claims, func(c Clash) bool {
 		return c.Held.Agent == h.Agent && c.Held.Same(h.Target)

@@ -5,20 +5,22 @@ import (
 	"strings"
 )
 
-// Turner follows the turns of an agent's session. It is how the clients' hooks speak to the room.
+// Turner follows the turns of an agent's session. Clients' hooks speak to the room through it.
 type Turner interface {
-	// Turn notes a moment in the life of the caller's session and returns what is to be told then. Whether a turn goes
-	// on is decided and the agent's state changed in one event, so that no mail falls between.
+	// Turn records a moment in the life of the caller's session and returns the mail to hand over then. The
+	// decision whether a turn continues and the change of the agent's state are one event, so no mail is lost in
+	// between.
 	//
-	// What is returned has not been told yet: whoever hands it over marks it as told or, of what it only points to,
-	// notified. Until that, and for a few seconds, it is not returned again: a client runs the hooks of several tools
-	// at a time. What was told becomes presented with a later moment, which proves it.
+	// The returned mail is not marked yet: the caller marks the messages that it hands over as told, and those that
+	// it only points to as notified. Until then, but for a few seconds at most, they are not returned again, because
+	// a client runs the hooks of several tools at a time. Told messages become presented at a later moment that
+	// proves it.
 	//
-	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is
-	// told by a message, unless the agent has a door: that is rung then.
+	// If mail cannot keep a turn going, because it has done so too often or because the turn was interrupted, a
+	// message tells the user, unless the agent has a door: then that is rung.
 	Turn(ctx context.Context, t Turn) (Briefing, error)
-	// Dialog notes that the client of an agent asks its person, or how that ended. Of a session that the room does not
-	// have, and of a dialog that is not open, nothing is noted.
+	// Dialog records that an agent's client is asking its person, or how that ended. Unknown sessions, and dialogs
+	// that are not open, are ignored.
 	Dialog(ctx context.Context, c DialogChange) error
 }
 
@@ -28,110 +30,110 @@ type Moment string
 // The moments.
 const (
 	SessionStart Moment = "session-start"
-	TurnStart    Moment = "turn-start"  // somebody, or something, gave the agent work
+	TurnStart    Moment = "turn-start"  // someone, or something, gave the agent work
 	BeforeTool   Moment = "before-tool" // only a cancel is told
 	AfterTool    Moment = "after-tool"
 	TurnEnd      Moment = "turn-end"
 	SessionEnd   Moment = "session-end"
 )
 
-// Turn is a moment of a session.
+// Turn is one moment of a session.
 type Turn struct {
 	Moment  Moment `json:"moment"`
-	Session string `json:"session"` // the client's id of it
+	Session string `json:"session"` // the client's own session id
 	Client  string `json:"client,omitempty"`
-	// Process is the running program that the session belongs to, if that is known: see Presence.
+	// Process is the running program that the session belongs to, if known: see Presence.
 	Process string `json:"process,omitempty"`
-	// Frozen says of a session that ends that it can be resumed: its mail waits and does not expire.
+	// Frozen says that the session that ends can be resumed: its mail waits and does not expire.
 	Frozen bool `json:"frozen,omitzero"`
-	// Over says of a turn's end that nothing can keep the turn going: it was broken off. The agent becomes idle,
-	// whatever waits. Of a turn's start it says that the turn before was broken off.
+	// Over says, at a turn's end, that the turn was interrupted, so nothing can keep it going: the agent becomes
+	// idle regardless of waiting mail. At a turn's start it says that the previous turn was interrupted.
 	Over bool `json:"over,omitzero"`
-	// Within says of a turn's start that no turn begins: the prompt goes into the one that runs.
+	// Within says, at a turn's start, that the prompt joins the running turn: no turn begins.
 	Within bool `json:"within,omitzero"`
-	// Summed says of a session's start that the session goes on with a summary of what it was.
+	// Summed says, at a session's start, that the session continues from a summary of itself.
 	Summed bool `json:"summed,omitzero"`
-	// Late says that the client also runs hooks that were set up after its program began, which then has none of the
-	// tools: a session of a program that the room does not know yet is no agent.
+	// Late says that the client may run hooks set up after its program began, which then lacks the tools: a session
+	// of a program that the room does not know yet is no agent.
 	Late bool `json:"late,omitzero"`
-	// Held returns which messages the client still has in the conversation, so that the next request holds them
-	// whatever became of the turn in which they were told. It may read a file. Nil: nobody can tell.
+	// Held returns the messages that the client still has in the conversation, which the next request therefore
+	// contains whatever became of the turn in which they were told. It may read a file. Nil: unknown.
 	Held func() map[ID]bool `json:"-"`
-	// Proof says that the model has answered since the moment before: what the session was told has reached it. What
-	// was told, and not proven to have arrived when a turn is broken off, another begins or the session ends, is told
-	// again.
+	// Proof says that the model has answered since the previous moment, so the told mail has reached it. Told mail
+	// that is not proven to have arrived is told again when a turn is interrupted, another begins, or the session
+	// ends.
 	Proof bool `json:"proof,omitzero"`
-	// Sub says that it happened to a subagent of the session, which is no agent: nothing is changed, and nothing told
-	// but an order to stop.
+	// Sub says that it happened to a subagent of the session. A subagent is no agent: nothing changes, and only an
+	// order to stop is told.
 	Sub bool `json:"sub,omitzero"`
-	// Ring says of a turn that begins that a door of the post office has begun it, and nobody else: it is not to be if
-	// nothing waits any more.
+	// Ring says that a door of the post office, and no one else, began the turn: it should not run if no mail waits
+	// any more.
 	Ring bool `json:"ring,omitzero"`
-	// Quiet says that nothing can be told now, because the client takes no text at this moment.
+	// Quiet says that nothing can be told now, because the client accepts no text at this moment.
 	Quiet bool `json:"quiet,omitzero"`
-	Limit int  `json:"limit,omitzero"` // at most so many messages; 0: 20
-	// Access is for doors of this machine; a room takes no notice of it.
+	Limit int  `json:"limit,omitzero"` // at most this many messages; 0: 20
+	// Access is for doors of this machine; a room ignores it.
 	Access *Access `json:"access,omitempty"`
 }
 
-// Access is what it takes to get at a client's session from outside. The post office keeps it in memory; it is in no
-// journal, no log and no answer.
+// Access is the information needed to reach a client's session from outside. The post office keeps it in memory; it
+// is in no journal, no log and no answer.
 type Access struct {
-	// Session is the client's own id of its session, where the call names a connection of it (Presence).
+	// Session is the client's own id of its session, if the call names a connection of it (Presence).
 	Session string `json:"session,omitempty"`
 	Dir     string `json:"dir,omitempty"`
 	Version string `json:"version,omitempty"` // of the client
-	Mode    string `json:"mode,omitempty"`    // of its permissions, as the client calls it
-	Socket  string `json:"socket,omitempty"`  // where the session takes messages
-	Token   string `json:"token,omitempty"`   // and what it wants to see first
+	Mode    string `json:"mode,omitempty"`    // permission mode, as the client calls it
+	Socket  string `json:"socket,omitempty"`  // where the session accepts messages
+	Token   string `json:"token,omitempty"`   // which Socket expects first
 	Tmux    string `json:"tmux,omitempty"`    // the variable TMUX
 	Pane    string `json:"pane,omitempty"`    // the variable TMUX_PANE
-	Home    string `json:"home,omitempty"`    // the client's own directory, where it has several
-	Window  string `json:"-"`                 // the program in which its person sits, where that is another
-	// Transcript is the file in which the client keeps the conversation.
+	Home    string `json:"home,omitempty"`    // the client's own directory, if it has several
+	Window  string `json:"-"`                 // the program that its person sits at, if a different one
+	// Transcript is the file in which the client stores the conversation.
 	Transcript string `json:"transcript,omitempty"`
 }
 
-// HookDoor is the door of what hooks hand over.
+// HookDoor is the door of mail that hooks hand over.
 const HookDoor = "hook"
 
-// InboxDoor is the door of a client's own mailbox, as those of Claude Code's teams: what stands there the client hands
-// over by itself, and no hook and no ring does.
+// InboxDoor is the door of a client's own mailbox, as in Claude Code's teams. The client itself hands over the mail
+// there; no hook and no ring does.
 const InboxDoor = "inbox"
 
-// MaxContinues is how often in a row mail may keep a turn from ending.
+// MaxContinues is how many times in a row mail may keep a turn from ending.
 const MaxContinues = 3
 
 // Briefing answers Turn.
 type Briefing struct {
 	Agent Name  `json:"agent"` // the caller's name: NAME-2 while another live session holds NAME
 	State State `json:"state"`
-	// Items are messages that this session has not been told of, urgent ones first, then in order: at the start of the
-	// session and of a turn all but those of Counted, at other moments what wakes.
+	// Items are messages that this session has not been told, urgent ones first, then in order. At the start of the
+	// session or of a turn they are all such messages except Counted; at other moments, those that wake.
 	Items []Item `json:"items,omitempty"`
-	// Counted are, at a start, messages of the type status that wake nobody and of which this session has not been
-	// told: it is told how many there are.
+	// Counted are, at a start, status messages that wake no one and of which this session has not been told; it is
+	// told only their number.
 	Counted []ID `json:"counted,omitempty"`
-	// Unequipped says of a session that it is no agent: see Turn.Late.
+	// Unequipped says that the session is no agent: see Turn.Late.
 	Unequipped bool `json:"unequipped,omitzero"`
-	// Known says that the session's model was shown mail by a hook before, and knows how it is presented.
+	// Known says that a hook has shown mail to the session's model before, so the model knows the presentation.
 	Known  bool `json:"known,omitzero"`
 	Unread int  `json:"unread"`        // in the whole mailbox
-	More   int  `json:"more,omitzero"` // messages that would have been told, but for the limit
-	// Cancel is an order to stop that has not been marked read. It is told before each tool, and counts as obeyed at
+	More   int  `json:"more,omitzero"` // messages left out because of the limit
+	// Cancel is an order to stop that is not marked read. It is told before each tool call, and counts as obeyed at
 	// the end of the turn.
 	Cancel *Item `json:"cancel,omitempty"`
-	// Continue says of a turn's end that the turn has to go on, because of Items.
+	// Continue says, at a turn's end, that the turn must continue because of Items.
 	Continue bool `json:"continue,omitzero"`
-	// GaveUp says that mail is left that would have kept the turn going, but has done so MaxContinues times in a row,
-	// or the turn is over.
+	// GaveUp says that waiting mail would have kept the turn going, but has done so MaxContinues times in a row, or
+	// the turn is over.
 	GaveUp bool `json:"gave_up,omitzero"`
-	// Stale says of a turn that a door has begun that what it rang for was dealt with meanwhile. Nothing was changed:
-	// the turn shall not be.
+	// Stale says that a door began the turn for mail that has been dealt with since. Nothing was changed: the turn
+	// should not run.
 	Stale bool `json:"stale,omitzero"`
 }
 
-// Check returns what is wrong with a by itself. Nil is right.
+// Check validates a by itself. Nil is valid.
 func (a *Access) Check() error {
 	if a == nil {
 		return nil
@@ -145,7 +147,7 @@ func (a *Access) Check() error {
 	return nil
 }
 
-// Check returns what is wrong with t by itself.
+// Check validates t by itself.
 func (t *Turn) Check() error {
 	switch t.Moment {
 	case SessionStart, TurnStart, BeforeTool, AfterTool, TurnEnd, SessionEnd:

@@ -2,7 +2,7 @@ package mail
 
 import "strings"
 
-// Type says what a message is. What follows from it stands in the table of types, and nowhere else.
+// Type is the type of a message. Its consequences are defined in the table of types and nowhere else.
 type Type string
 
 // The types.
@@ -18,8 +18,8 @@ const (
 	Custom        Type = "custom"
 )
 
-// typeRules is the table. A new type is a row here, and what TestWakes expects of it: policy, the doors and the pages
-// ask the table, and TestTypesAreListedOnce finds whoever lists types for itself.
+// typeRules is the table. To add a type, add a row here and its case in TestWakes: policy, the doors and the pages
+// use the table, and TestTypesAreListedOnce finds other lists of types.
 var typeRules = []TypeRule{
 	{Type: TaskAssigned, Help: "work to do", Wakes: WakesRecipient, AboutTask: true, Colour: "violet"},
 	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true, Ends: true, Colour: "green"},
@@ -35,27 +35,27 @@ var typeRules = []TypeRule{
 	{Type: Custom, Help: "anything else", Wakes: WakesFromUser, Colour: "soft"},
 }
 
-// TypeRule is what follows from the type of a message.
+// TypeRule holds the consequences of a message's type.
 type TypeRule struct {
 	Type  Type
-	Help  string // what it is for
-	Wakes Waking // whom it wakes when it is not urgent
+	Help  string // its purpose
+	Wakes Waking // whom it wakes unless it is urgent
 
-	AboutTask  bool // work moves on by it, so that agents who exchange it are not talking in circles
+	AboutTask  bool // it shows progress, so agents that exchange it are not talking in circles
 	Verdict    bool // metadata.verdict must be one of Verdicts
-	AnsweredBy Type // what settles it; "": it asks nothing
+	AnsweredBy Type // the type that settles it; "": it asks nothing
 	Ends       bool // a reply of this type is the result of the task that it replies to
-	// Stops says that it ends somebody's work: only the user, the orchestrator and the agent's parent may send it, and
-	// it reaches the agent's descendants too.
+	// Stops says that it stops work: only the user, the orchestrator and the agent's parent may send it, and it
+	// also reaches the agent's descendants.
 	Stops bool
 
-	Colour string // the name that the style sheet of the pages knows
+	Colour string // its name in the pages' style sheet
 }
 
-// Waking says whom a message wakes. Nobody is woken by a tag or by all, unless it is WakesEverybody.
+// Waking says whom a message wakes. Mail to a tag or to all wakes no one, unless it is WakesEverybody.
 type Waking string
 
-// Whom a message may wake.
+// Values of Waking.
 const (
 	WakesNobody       Waking = "nobody"
 	WakesRecipient    Waking = "whom it is for"
@@ -64,14 +64,14 @@ const (
 	WakesEverybody    Waking = "everybody it is for"
 )
 
-// About says what the type is for, and whom it wakes.
+// About describes the type's purpose and whom it wakes.
 func (r TypeRule) About() string { return r.Help + "; wakes " + string(r.Wakes) }
 
 // TypeRules returns the table.
 func TypeRules() []TypeRule { return append([]TypeRule(nil), typeRules...) }
 
-// Rule returns what follows from t. Of a type that the table does not know, because a later version wrote it, that is
-// no more than how it is drawn.
+// Rule returns the consequences of t. For a type unknown to the table, written by a later version, only the colour
+// is set.
 func (t Type) Rule() TypeRule {
 	for i := range typeRules {
 		if typeRules[i].Type == t {
@@ -90,7 +90,7 @@ func Types() []Type {
 	return types
 }
 
-// TypeNames is the list of types as text, with separator between them.
+// TypeNames returns the types as text, joined by separator.
 func TypeNames(separator string) string {
 	names := make([]string, len(typeRules))
 	for i := range typeRules {

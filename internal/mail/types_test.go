@@ -14,8 +14,9 @@ import (
 	"testing"
 )
 
-// TestTypesAreListedOnce holds that a new type is a row of the table: no other code lists types, as words or as
-// constants. Dialects translate them one by one, and the demonstrations write mail of every type.
+// TestTypesAreListedOnce checks that a new type needs only a row of the table: no other code lists types, as
+// strings or as constants. Exceptions are dialects, which translate them one by one, and demonstrations, which
+// write mail of every type.
 func TestTypesAreListedOnce(t *testing.T) {
 	few := regexp.MustCompile(fmt.Sprintf(`\b(%[1]s)\b(\W+(and |or )?\b(%[1]s)\b){2}`, TypeNames("|")))
 	const most = 2 // types that one file may name by their constants
@@ -46,7 +47,7 @@ func TestTypesAreListedOnce(t *testing.T) {
 	}
 }
 
-// namesOfTypes returns the string literals of a file, and the constants of types that it uses.
+// namesOfTypes returns a file's string literals, and the constants of types that it uses.
 func namesOfTypes(t *testing.T, path string) (literals, constants []string) {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -94,7 +95,7 @@ func constantsOfTypes(t *testing.T) []string {
 	return names
 }
 
-// words joins the string literals below n: a list of words is a list, however it is written.
+// words joins the string literals below n, so that a list of words is recognised however it is written.
 func words(n ast.Node) string {
 	var all []string
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -106,7 +107,7 @@ func words(n ast.Node) string {
 	return strings.Join(all, " ")
 }
 
-// TestTypesInDocs holds that what people and agents read of the types is what the table says.
+// TestTypesInDocs checks that the docs for people and agents describe the types as the table does.
 func TestTypesInDocs(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| type | for | wakes |\n|---|---|---|\n")

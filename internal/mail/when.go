@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Sense is what somebody who names a time wants of it. It decides what can be read in two ways: "2h", "monday",
-// "14:30", and a day without a time of day.
+// Sense says what kind of time the caller wants. It resolves ambiguous texts: "2h", "monday", "14:30", and a day
+// without a time of day.
 type Sense int
 
 // The senses.
 const (
-	Since Sense = iota // a beginning, in the past: a day begins at midnight
-	Until              // an end, in the past: a day ends with its last moment
-	Ahead              // when something is to come back: on a day at nine in the morning
+	Since Sense = iota // a beginning, in the past: a day means its midnight
+	Until              // an end, in the past: a day means its last moment
+	Ahead              // a time in the future: a day means nine in the morning
 )
 
-// morning is the hour of a day at which something comes back that is to come back on that day.
+// morning is the hour that Ahead uses for a day without a time of day.
 const morning = 9
 
-// ParseWhen reads a time as people write it, in the zone of now: "2026-05-10", "2026-05-10 14:00", "today",
+// ParseWhen parses a time as people write it, in the zone of now: "2026-05-10", "2026-05-10 14:00", "today",
 // "yesterday 9:00", "tomorrow", "last week", "monday at 2pm", "14:30", "now", RFC 3339, and spans such as "2h",
-// "1d12h", "3 days ago" and "in 20 minutes". A span without "ago" or "in", a time of day and a weekday go the way of
-// sense: back, a weekday to today at the latest; or on, a weekday from tomorrow. "" is no time; any other text is
-// Invalid.
+// "1d12h", "3 days ago" and "in 20 minutes". Sense gives the direction of a span without "ago" or "in", of a time
+// of day and of a weekday: back, a weekday to today at the latest; or ahead, a weekday from tomorrow. "" is no
+// time; any other text is Invalid.
 func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) == 0 {
@@ -56,14 +56,14 @@ func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
 	return TimeOf(t), nil
 }
 
-// dayAndClock reads a day, a time of day, or a day with a time of day.
+// dayAndClock parses a day, a time of day, or both.
 func dayAndClock(words []string, now time.Time, sense Sense) (time.Time, bool) {
 	words = parted(words)
 	if len(words) > 2 {
 		return now, false
 	}
 	clock, timed := clockOf(words[len(words)-1])
-	day, step := midnight(now, 0), 1 // a time of day comes every day
+	day, step := midnight(now, 0), 1 // a time of day recurs every day
 	switch {
 	case len(words) == 1 && words[0] == "now":
 		return now, true
@@ -81,7 +81,7 @@ func dayAndClock(words []string, now time.Time, sense Sense) (time.Time, bool) {
 	return nearest(day, clock, now, step, sense), true
 }
 
-// parted returns the day and the time of day of words in which they are one, or have an "at" between them.
+// parted splits words into day and time of day, which may be one word or have an "at" between them.
 func parted(words []string) []string {
 	if first := words[0]; len(words) == 1 && len(first) > len(time.DateOnly) && first[len(time.DateOnly)] == 't' {
 		return []string{first[:len(time.DateOnly)], first[len(time.DateOnly)+1:]}
@@ -92,7 +92,7 @@ func parted(words []string) []string {
 	return words
 }
 
-// wholeDay returns the moment of a day that is meant if no time of day is named.
+// wholeDay returns the moment that a day without a time of day denotes.
 func wholeDay(day, now time.Time, step int, sense Sense) time.Time {
 	switch sense {
 	case Until:
@@ -103,7 +103,7 @@ func wholeDay(day, now time.Time, step int, sense Sense) time.Time {
 	return nearest(day, time.Time{}, now, step, sense)
 }
 
-// nearest returns a time of a day, or of the one some days on or back, if it would go the wrong way.
+// nearest returns clock on day, moved by step days if it would lie in the wrong direction.
 func nearest(day, clock, now time.Time, step int, sense Sense) time.Time {
 	at := func(days int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0,
@@ -119,12 +119,12 @@ func nearest(day, clock, now time.Time, step int, sense Sense) time.Time {
 	}
 }
 
-// midnight is the beginning of the day so many days after t.
+// midnight returns the beginning of the day that is this many days after t.
 func midnight(t time.Time, days int) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day()+days, 0, 0, 0, 0, t.Location())
 }
 
-// clockOf reads a time of day.
+// clockOf parses a time of day.
 func clockOf(word string) (time.Time, bool) {
 	for _, layout := range []string{"15:04", "15:04:05", "3pm", "3:04pm"} {
 		if t, err := time.Parse(layout, word); err == nil {
@@ -134,7 +134,7 @@ func clockOf(word string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// dayOf reads a day, and after how many days another one has the same name; 0 is never.
+// dayOf parses a day, and returns after how many days its name recurs; 0 means never.
 func dayOf(word string, now time.Time, sense Sense) (day time.Time, step int, ok bool) {
 	if i := slices.Index([]string{"yesterday", "today", "tomorrow"}, word); i >= 0 {
 		return midnight(now, i-1), 0, true
@@ -152,7 +152,7 @@ func dayOf(word string, now time.Time, sense Sense) (day time.Time, step int, ok
 	return day, 0, err == nil
 }
 
-// span reads a length of time before or after now. Days and weeks are those of the calendar.
+// span parses a length of time before or after now. Days and weeks are calendar days and weeks.
 func span(words []string, now time.Time, sense Sense) (time.Time, bool) {
 	sign := -1
 	if sense == Ahead {

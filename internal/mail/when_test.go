@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestParseWhen: Wednesday, in a zone that has changed its clocks in the week before.
+// TestParseWhen uses a Wednesday, in a zone that changed its clocks in the week before.
 func TestParseWhen(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

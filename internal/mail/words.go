@@ -1,6 +1,6 @@
 package mail
 
-// Word is what a person calls the state.
+// Word returns the state in plain words.
 func (s DeliveryState) Word() string {
 	switch s {
 	case Notified:
@@ -15,8 +15,8 @@ func (s DeliveryState) Word() string {
 	return string(s)
 }
 
-// Awaits says in a person's words what mail waits for that its recipient, who is named beside that, has not looked at;
-// "" if there is nothing to wait for. The exact words are State and Wake.
+// Awaits says in plain words what mail that its recipient has not looked at waits for, for display next to the
+// recipient's name; "" if it waits for nothing. The exact words are State and Wake.
 func (d Delivery) Awaits() string {
 	since := d.Asking.Std().Local().Format("15:04")
 	switch {
@@ -28,7 +28,7 @@ func (d Delivery) Awaits() string {
 	return "has been at its client's dialog since " + since + "; its user was asked"
 }
 
-// awaits is Awaits but for dialogs.
+// awaits is Awaits without dialogs.
 func (d Delivery) awaits() string {
 	switch {
 	case d.State == NotSent:
@@ -77,7 +77,7 @@ func (d Delivery) awaits() string {
 	return "is being woken"
 }
 
-// sees says when somebody whom nobody wakes comes to see it.
+// sees says when a recipient that no one wakes will see it.
 func (d Delivery) sees() string {
 	switch d.Sees {
 	case SeesWhole:
@@ -88,7 +88,7 @@ func (d Delivery) sees() string {
 	return "sees it when it next looks"
 }
 
-// userAwaits is Awaits for mail to the user, whom no door wakes: channels tell of it.
+// userAwaits is Awaits for mail to the user, whom no door wakes: channels notify the user.
 func (d Delivery) userAwaits() string {
 	switch {
 	case d.State == Notified:
@@ -103,8 +103,8 @@ func (d Delivery) userAwaits() string {
 	return "is being told by " + d.Wake
 }
 
-// Looked says in a person's words how an agent last came to see its mail, by the door that is told of it: "checked its
-// mail", behind which comes when. The exact word is the door.
+// Looked says in plain words how an agent last came to see its mail, from the door recorded for it: "checked its
+// mail", to be followed by the time. The exact word is the door.
 func Looked(door string) string {
 	switch door {
 	case "":
@@ -119,8 +119,8 @@ func Looked(door string) string {
 	return "was woken"
 }
 
-// On says on which machine the agent is, behind its name or state: "on laptop-2", "on laptop-2, away". It is "" where
-// the room is on one machine.
+// On says which machine the agent is on, to follow its name or state: "on laptop-2", "on laptop-2, away". It is ""
+// if the room is on one machine.
 func (a *Agent) On() string {
 	switch {
 	case a.Machine == "":

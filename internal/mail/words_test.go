@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestAwaits: what a person reads of mail that waits, by what the room says.
+// TestAwaits: the words for waiting mail, by its state.
 func TestAwaits(t *testing.T) {
 	later := mail.TimeOf(time.Date(2026, 5, 10, 14, 5, 0, 0, time.Local))
 	for _, tt := range []struct {
@@ -68,7 +68,7 @@ func TestAwaits(t *testing.T) {
 	}
 }
 
-// TestOn: where a person reads that an agent is.
+// TestOn: the words for an agent's machine.
 func TestOn(t *testing.T) {
 	for _, tt := range []struct {
 		a    mail.Agent
@@ -89,7 +89,7 @@ func TestOn(t *testing.T) {
 	}
 }
 
-// TestLooked: what a person reads of how an agent came to see its mail, by the door.
+// TestLooked: the words for how an agent came to see its mail, by door.
 func TestLooked(t *testing.T) {
 	for door, want := range map[string]string{
 		"": "has not looked at mail yet", "mcp": "checked its mail", "cli": "checked its mail",

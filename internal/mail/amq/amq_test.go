@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// file is a message as AMQ writes it.
+// file returns a message in AMQ's format.
 func file(id, from, to, more, body string) string {
 	return fmt.Sprintf("---json\n{\n  \"schema\": 1,\n  \"id\": %q,\n  \"from\": %q,\n  \"to\": %s,\n"+
 		"  \"thread\": \"t\",\n  \"created\": \"2026-05-10T14:00:0%cZ\"%s\n}\n---\n%s",
@@ -50,14 +50,15 @@ func open(t *testing.T, dir string) (*Queue, []mail.Item) {
 	return q, items
 }
 
-// TestConvert holds what a message of AMQ is in a room: its kind, thread, what it answers, and who has read it.
+// TestConvert checks a message of AMQ in a room: its type, its thread, the message that it answers, and its
+// readers.
 func TestConvert(t *testing.T) {
 	first := file("m1", "claude", `["codex","user","gone"]`, `, "kind": "todo", "priority": "low", "subject": "S"`,
 		"B\n")
 	q, items := open(t, root(t, map[string]string{
 		"claude/outbox/sent/m1.md": first,
 		"codex/inbox/new/m1.md":    strings.ReplaceAll(first, "\n", "\r\n"),
-		"codex/inbox/cur/m1.md":    first, // it was read while its other name was there still
+		"codex/inbox/cur/m1.md":    first, // it was read before its other name was removed
 		"user/inbox/new/m1.md":     first,
 		"claude/inbox/new/m2.md": file("m2", "codex", `["claude"]`,
 			`, "refs": ["m1", "elsewhere"], "labels": ["l"], "context": {"n": 1.50}, "kind": "decision"`, ""),
@@ -97,10 +98,10 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestBadFiles holds that each file that is no message is named, and that the others are imported.
+// TestBadFiles checks that each file that is no message is reported, and that the others are imported.
 func TestBadFiles(t *testing.T) {
 	good := file("m1", "claude", `["codex"]`, "", "good")
-	bad := map[string]string{ // by file, what is said
+	bad := map[string]string{ // by file, part of the error
 		"codex/inbox/new/begin.md":   "does not begin",
 		"codex/inbox/new/torn.md":    "has no end",
 		"codex/inbox/new/json.md":    "cannot be read",
@@ -162,7 +163,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestChanged holds that a message that is read while it is imported is found, and one that changes is left out.
+// TestChanged checks that a message that is read during its import is found, and one that changes is left out.
 func TestChanged(t *testing.T) {
 	one, two := file("m1", "a", `["b"]`, "", "one"), file("m2", "a", `["b"]`, "", "two")
 	dir := root(t, map[string]string{"b/inbox/new/m1.md": one, "b/inbox/new/m2.md": two, "b/inbox/cur/old.md": "x"})
@@ -189,7 +190,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no bytes end the program, and that what is taken passes for a message.
+// FuzzParse checks that no input makes parse panic, and that accepted input is a valid message.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(file("m1", "claude", `["codex"]`, `, "kind": "todo"`, "text")))
 	f.Add([]byte("---json\n{\"schema\":1}\n---\n"))

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// typeOf returns what a kind of AMQ is. A review_response has no verdict, which a review-result needs, and what the
-// others mean no type of ours says: they are custom, and metadata keeps the kind.
+// typeOf returns the type for an AMQ kind. A review_response lacks the verdict that a review-result needs, and the
+// other kinds have no equivalent: these become custom, and metadata keeps the kind.
 func typeOf(kind string) mail.Type {
 	switch kind {
 	case "question":
@@ -27,7 +27,7 @@ func typeOf(kind string) mail.Type {
 	return mail.Custom
 }
 
-// kept is what metadata.amq keeps of a header, because a message has no place for it.
+// kept holds the header fields that have no place in a message; they are stored in metadata.amq.
 type kept struct {
 	Kind         string         `json:"kind,omitempty"`
 	Priority     string         `json:"priority,omitempty"`
@@ -40,7 +40,7 @@ type kept struct {
 	FromProject  string         `json:"from_project,omitempty"`
 }
 
-// address is that of an AMQ handle. "user" is its reserved name for the person, as it is ours.
+// address returns the address of an AMQ handle. "user" is reserved for the person there too.
 func address(handle string) (mail.Address, error) {
 	if handle == string(mail.User) {
 		return mail.ToUser, nil
@@ -52,11 +52,11 @@ func address(handle string) (mail.Address, error) {
 	return mail.AgentAddress(n), err
 }
 
-// ttlSeconds is a century less a year: AMQ's mail does not expire.
+// ttlSeconds is 99 years, because AMQ's mail does not expire and a room accepts at most a century.
 const ttlSeconds = 99 * 365 * 24 * 3600
 
-// convert makes the message that a file is, and checks all that a room checks of it, so that one that is refused
-// takes no other with it.
+// convert makes a message from a file, and checks all that a room checks, so that a refused message does not
+// prevent the import of others.
 func convert(h *header, body string) (it mail.Item, err error) {
 	id, err := mail.ParseID(h.ID)
 	if err != nil {
@@ -92,7 +92,7 @@ func convert(h *header, body string) (it mail.Item, err error) {
 		return it, errors.New("what its header says cannot be kept: " + jsonx.Explain(err))
 	}
 	if d.Metadata = it.Metadata; body == "" {
-		d.Body = "-" // an empty one is a message all the same
+		d.Body = "-" // an empty message is a message too
 	}
 	return it, d.CheckAccepted(mail.MaxBody)
 }

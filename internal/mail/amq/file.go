@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// MaxFile is the largest file, in bytes, that AMQ itself takes for a message.
+// MaxFile is the largest file, in bytes, that AMQ itself accepts as a message.
 const MaxFile = 10 << 20
 
-// header is AMQ's, as its message format of schema 1 documents it.
+// header is AMQ's header, as documented in its message format, schema 1.
 type header struct {
 	Schema       int            `json:"schema"`
 	ID           string         `json:"id"`
@@ -37,7 +37,7 @@ type header struct {
 
 type sum = [sha256.Size]byte
 
-// readFile returns what the file at name says, and a sum by which its copies are known.
+// readFile returns the content of the file at name, and a sum that identifies its copies.
 func readFile(dir confined.Dir, name string) (h header, body string, is sum, err error) {
 	file, err := dir.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -56,7 +56,7 @@ func readFile(dir confined.Dir, name string) (h header, body string, is sum, err
 	return h, body, sha256.Sum256(text), err
 }
 
-// parse splits a file. No line of the header can be "---": JSON strings have no line breaks.
+// parse splits a file. No header line can be "---", because JSON strings have no line breaks.
 func parse(text []byte) (h header, body string, err error) {
 	rest, ok := bytes.CutPrefix(text, []byte("---json\n"))
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestLinksAndPipes holds that nothing outside of the root is read, and that a pipe without a writer holds nobody up.
+// TestLinksAndPipes checks that nothing outside the root is read, and that a pipe without a writer does not block.
 func TestLinksAndPipes(t *testing.T) {
 	good := file("m1", "a", `["b"]`, "", "one")
 	dir := root(t, map[string]string{"b/inbox/new/m1.md": good, "c/inbox/new/x.md": "x"})

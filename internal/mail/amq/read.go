@@ -15,14 +15,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Bridge is what the messages have in mail.Message.Via: only a file says who wrote them.
+// Bridge is the mail.Message.Via of the messages: only a file says who wrote them.
 const Bridge = "amq"
 
-// boxes are where the copies of a message lie. What is in inbox/tmp is not delivered yet, and what is in dlq is a
-// report about a file that AMQ could not read.
+// boxes are the directories with copies of a message. Files in inbox/tmp are not delivered yet, and those in dlq
+// are reports about files that AMQ could not read.
 var boxes = [...]string{"inbox/new", "inbox/cur", "outbox/sent"}
 
-// Skipped is a file, or a directory, of which nothing is imported.
+// Skipped is a file or a directory from which nothing is imported.
 type Skipped struct {
 	File string `json:"file"` // relative to the root
 	Why  string `json:"why"`
@@ -34,15 +34,15 @@ type Box struct {
 	Read   int `json:"read"`
 }
 
-// Queue is an AMQ root, of which the headers have been read.
+// Queue is an AMQ root whose message headers have been read.
 type Queue struct {
-	Files   int                `json:"files"` // copies of messages that are imported
+	Files   int                `json:"files"` // copies of imported messages
 	Skipped []Skipped          `json:"skipped"`
 	Boxes   map[mail.Name]*Box `json:"boxes"`
 
 	dir     confined.Dir
 	letters map[string]*letter
-	threads map[string]mail.ID // by AMQ's name of a thread, the oldest message in it
+	threads map[string]mail.ID // by AMQ's name of a thread: its oldest message
 	order   []*letter          // by time
 }
 
@@ -55,7 +55,7 @@ type letter struct {
 	torn  bool // its copies differ
 }
 
-// Open reads the headers of all messages below the root at a path. A root is the directory in which agents is.
+// Open reads the headers of all messages below the root at a path. A root is the directory that contains agents.
 func Open(root string) (*Queue, error) {
 	q := &Queue{dir: confined.At(root), Skipped: []Skipped{}, Boxes: make(map[mail.Name]*Box),
 		letters: make(map[string]*letter), threads: make(map[string]mail.ID)}
@@ -77,7 +77,8 @@ func Open(root string) (*Queue, error) {
 	return q, nil
 }
 
-// noRoot names the sessions below a directory in which there are no agents: each is a root of its own.
+// noRoot returns the error for a directory without agents; it names the sessions below, each of which is a root of
+// its own.
 func (q *Queue) noRoot(root string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return mail.Errorf(mail.Invalid, "the queue cannot be read: %w", err)
@@ -96,7 +97,7 @@ func (q *Queue) skip(file string, why error) {
 	q.Skipped = append(q.Skipped, Skipped{File: file, Why: why.Error()})
 }
 
-// readBox reads a box of the agent with this address.
+// readBox reads one box of the agent with this address.
 func (q *Queue) readBox(owner mail.Address, dir, box string) {
 	list, err := q.dir.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +110,7 @@ func (q *Queue) readBox(owner mail.Address, dir, box string) {
 	for _, f := range list {
 		name := path.Join(dir, f.Name())
 		if strings.HasPrefix(f.Name(), ".") || !strings.HasSuffix(f.Name(), ".md") {
-			continue // AMQ takes it for no message
+			continue // AMQ does not treat it as a message
 		}
 		if err := q.add(owner, name, box); err != nil {
 			q.skip(name, err)
@@ -117,7 +118,7 @@ func (q *Queue) readBox(owner mail.Address, dir, box string) {
 	}
 }
 
-// add reads a copy.
+// add reads one copy.
 func (q *Queue) add(owner mail.Address, name, box string) error {
 	h, body, is, err := readFile(q.dir, name)
 	if err != nil {
@@ -147,7 +148,7 @@ func (q *Queue) add(owner mail.Address, name, box string) error {
 	return nil
 }
 
-// deliver notes a copy in the inbox of a recipient. Of two, in new and in cur, the one that was read counts.
+// deliver records a copy in the inbox of a recipient. If new and cur both have one, the read copy counts.
 func (l *letter) deliver(to mail.Address, read bool) {
 	d := mail.Delivery{Address: to, Agent: to.Signer(), State: mail.Queued}
 	if read {
@@ -162,7 +163,7 @@ func (l *letter) deliver(to mail.Address, read bool) {
 	}
 }
 
-// settle decides, when all copies are known, which messages there are, in which order and threads.
+// settle determines the messages, their order and their threads, once all copies are known.
 func (q *Queue) settle() {
 	for _, id := range slices.Sorted(maps.Keys(q.letters)) {
 		l := q.letters[id]
@@ -200,10 +201,10 @@ func (q *Queue) count(d mail.Delivery) {
 	}
 }
 
-// finish sets what follows from the messages before: thread, and what is answered. A recipient without a copy has
-// nothing waiting in AMQ, be it that the copy was cleaned away or went elsewhere, so that nothing waits in the room.
+// finish sets the fields that depend on earlier messages: the thread, and the message answered. A recipient without
+// a copy has nothing waiting in AMQ, whether the copy was cleaned up or moved, so nothing waits in the room.
 func (l *letter) finish(q *Queue) {
-	for _, ref := range slices.Backward(l.names.Refs) { // AMQ puts what is answered last
+	for _, ref := range slices.Backward(l.names.Refs) { // AMQ puts the message answered last
 		if before := q.letters[ref]; before != nil && before != l && before.item.Sent <= l.item.Sent {
 			l.item.ReplyTo = before.item.ID
 			break
@@ -224,7 +225,7 @@ func (l *letter) finish(q *Queue) {
 	}
 }
 
-// Len is how many messages there are.
+// Len returns the number of messages.
 func (q *Queue) Len() int { return len(q.order) }
 
 // Headers yields the messages without their texts, oldest first.
@@ -238,14 +239,14 @@ func (q *Queue) Headers() iter.Seq[mail.Item] {
 	}
 }
 
-// Items yields the messages, oldest first, and reads their texts again. One whose file has changed since Open is
-// added to Skipped.
+// Items yields the messages, oldest first, and rereads their texts. If a file has changed since Open, its message
+// is added to Skipped.
 func (q *Queue) Items() iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		for _, l := range q.order {
 			_, body, is, err := readFile(q.dir, l.files[0])
 			if errors.Is(err, fs.ErrNotExist) && !strings.Contains(l.files[0], "/sent/") {
-				moved := strings.Replace(l.files[0], "/inbox/new/", "/inbox/cur/", 1) // it was read meanwhile
+				moved := strings.Replace(l.files[0], "/inbox/new/", "/inbox/cur/", 1) // it has been read since
 				_, body, is, err = readFile(q.dir, moved)
 			}
 			if err == nil && is != l.is {

@@ -1,4 +1,4 @@
-// Package export writes messages as a file: for programs, or for people.
+// Package export writes messages to a file, for programs or for people.
 package export
 
 import (
@@ -13,31 +13,31 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Format is how messages are written. What is written as JSON can be imported.
+// Format is an output format. The JSON formats can be imported.
 type Format string
 
 // The formats.
 const (
-	JSONL    Format = "jsonl"    // an object a line
-	JSON     Format = "json"     // one array of them
+	JSONL    Format = "jsonl"    // one object per line
+	JSON     Format = "json"     // one array of objects
 	Markdown Format = "markdown" // a document: a heading for each day, and below it one for each message
 )
 
-// Heading is what stands at the head of a document.
+// Heading is the head of a document.
 type Heading struct {
 	Title string
 	Notes []string
-	Now   time.Time // its zone is that of all times
+	Now   time.Time // its zone is used for all times
 }
 
-// Writer writes messages, oldest first. It is buffered: Close it behind the last, or Flush it if there will be no
-// last.
+// Writer writes messages, oldest first. It is buffered: Close it after the last message, or Flush it if there is no
+// last one.
 type Writer struct {
 	w      *bufio.Writer
 	format Format
 	head   Heading
 	n      int    // messages so far
-	day    string // of the last of them
+	day    string // of the latest message
 }
 
 // New returns a Writer. Only a document needs a heading.
@@ -81,10 +81,10 @@ func (x *Writer) Close() error {
 	return x.Flush()
 }
 
-// Flush writes out what came so far.
+// Flush writes out the buffered text.
 func (x *Writer) Flush() error { return x.w.Flush() }
 
-// line writes a line. The buffer keeps the first error, for whoever asks at the end.
+// line writes a line. The buffer keeps the first error until Close or Flush.
 func (x *Writer) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(x.w, format+"\n", args...)
 }
@@ -107,8 +107,8 @@ func unproven(it *mail.Item) string {
 	return " (" + it.Doubt() + ")"
 }
 
-// document writes a message for people. Its body is Markdown already, and stands in a quotation, which keeps its
-// headings and fences, even those that nobody closed, out of the document's.
+// document writes a message for people. Its body is Markdown already, and is quoted, so that its headings and
+// fences, even unclosed ones, stay out of the document's structure.
 func (x *Writer) document(it *mail.Item) error {
 	if x.n == 1 {
 		x.begin()
@@ -147,7 +147,7 @@ func (x *Writer) document(it *mail.Item) error {
 	return err
 }
 
-// delivery says where a message stands with a recipient.
+// delivery describes the state of a delivery.
 func (x *Writer) delivery(d mail.Delivery) string {
 	who := escape(string(d.Agent))
 	if who == "" {
@@ -163,10 +163,10 @@ func (x *Writer) delivery(d mail.Delivery) string {
 	return text
 }
 
-// name is an address as a person reads it.
+// name returns an address as a person reads it.
 func name(a mail.Address) string { return escape(strings.TrimPrefix(string(a), "agent:")) }
 
-// escape returns text as Markdown that shows it as it is, on one line.
+// escape returns Markdown that shows text literally, on one line.
 func escape(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(tame(text)), " ") {
@@ -178,7 +178,8 @@ func escape(text string) string {
 	return b.String()
 }
 
-// tame takes out of text what is none: a terminal that shows the file must not obey it, nor turn its lines around.
+// tame removes control characters from text: a terminal that shows the file must neither obey them nor reorder its
+// lines.
 func tame(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' ||

@@ -68,7 +68,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// A writer that fails is noticed before the end.
+// A failing writer is noticed before the end.
 func TestWriteFails(t *testing.T) {
 	for _, f := range []Format{JSONL, JSON, Markdown} {
 		x := New(broken{}, f, Heading{Now: noon})

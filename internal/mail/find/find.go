@@ -1,5 +1,5 @@
-// Package find says what a search asks for and whether a text has it. The room, which looks for messages, its index,
-// which rules most of them out, and the pages, which mark what was found, must agree on that.
+// Package find parses searches and matches texts against them. The room, which finds messages, its index, which
+// rules out most of them, and the pages, which highlight matches, must agree on that.
 package find
 
 import (
@@ -13,12 +13,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Query is what a search asks for. The zero Query asks for nothing, which every message has.
+// Query is a parsed search. The zero Query matches every message.
 type Query struct{ terms [][]byte }
 
-// Parse reads what somebody typed: words in any order, each of which may stand in the middle of another, and phrases
-// in double quotes. A quote begins a phrase at the beginning of a word, and ends it at the end of one. Any other
-// quote is text.
+// Parse parses a typed search: words in any order, each of which may occur inside another word, and phrases in
+// double quotes. A quote opens a phrase at the beginning of a word and closes it at the end of one. Any other quote
+// is text.
 func Parse(typed string) Query {
 	var q Query
 	rest := Fold(nil, typed)
@@ -35,7 +35,7 @@ func Parse(typed string) Query {
 	}
 }
 
-// cutTerm cuts off the phrase or the word with which folded text begins.
+// cutTerm cuts off the phrase or word at the beginning of folded text.
 func cutTerm(text []byte) (term, rest []byte) {
 	if text[0] == '"' {
 		for i := 1; i < len(text); i++ {
@@ -48,13 +48,13 @@ func cutTerm(text []byte) (term, rest []byte) {
 	return term, rest
 }
 
-// Terms returns the words and phrases, folded. They are not to be changed.
+// Terms returns the words and phrases, folded. The caller must not change them.
 func (q Query) Terms() [][]byte { return q.terms }
 
-// Empty reports whether q asks for nothing.
+// Empty reports whether q has no terms.
 func (q Query) Empty() bool { return len(q.terms) == 0 }
 
-// In reports whether a text that Text made has all that q asks for.
+// In reports whether text, made by Text, contains all terms of q.
 func (q Query) In(text []byte) bool {
 	for _, t := range q.terms {
 		if !bytes.Contains(text, t) {
@@ -64,13 +64,14 @@ func (q Query) In(text []byte) bool {
 	return true
 }
 
-// Text appends what is searched of a message, folded. A NUL, which no term has, stands behind subject and body.
+// Text appends the searchable text of a message, folded. A NUL, which no term has, follows subject and body.
 func Text(to []byte, subject, body string) []byte {
 	to = append(Fold(to, subject), 0)
 	return append(Fold(to, body), 0)
 }
 
-// Fold appends text as it is compared: composed (NFC), in small letters, with one space for any white space.
+// Fold appends text in its form for comparison: composed (NFC), in lower case, each run of white space as one
+// space.
 func Fold(to []byte, text string) []byte {
 	if !norm.NFC.IsNormalString(text) {
 		text = norm.NFC.String(text)
@@ -96,7 +97,7 @@ func Fold(to []byte, text string) []byte {
 		switch {
 		case r == 0 || unicode.IsSpace(r):
 			to = foldSpace(to, start)
-		case r == utf8.RuneError || r > 0x3000 && r < 0xA640: // what cannot be read, and Han, which has no case
+		case r == utf8.RuneError || r > 0x3000 && r < 0xA640: // invalid bytes, and Han, which has no case
 			to = append(to, text[i:i+n]...)
 		default:
 			to = utf8.AppendRune(to, unicode.ToLower(r))
@@ -106,7 +107,7 @@ func Fold(to []byte, text string) []byte {
 	return to
 }
 
-// foldSpace appends a space, unless one stands there.
+// foldSpace appends a space, unless the text already ends with one.
 func foldSpace(to []byte, start int) []byte {
 	if n := len(to); n > start && to[n-1] == ' ' {
 		return to
@@ -117,7 +118,7 @@ func foldSpace(to []byte, start int) []byte {
 // Span is a part of a text, text[From:To].
 type Span struct{ From, To int }
 
-// Spans returns the parts of a text that q asks for, in order and apart from each other.
+// Spans returns the parts of a text that match terms of q, in order and without overlap.
 func (q Query) Spans(text string) []Span {
 	if q.Empty() {
 		return nil
@@ -146,7 +147,7 @@ func (q Query) Spans(text string) []Span {
 	return out
 }
 
-// foldMapped folds a text, and says of each byte of the outcome of which part of the text it came.
+// foldMapped folds a text, and returns for each folded byte the part of the text that it came from.
 func foldMapped(text string) (folded []byte, from []Span) {
 	for i := 0; i < len(text); {
 		n := 1

@@ -82,7 +82,7 @@ func TestSpans(t *testing.T) {
 		{`"a b"`, "a \n b", []string{"a \n b"}},
 		{"été", "E\u0301te\u0301s", []string{"E\u0301te\u0301"}},
 		{"世", "你好世界", []string{"世"}},
-		{"Ⱥ", "xⱥx", []string{"ⱥ"}}, // the small letter is a byte longer
+		{"Ⱥ", "xⱥx", []string{"ⱥ"}}, // the lower-case letter is one byte longer
 		{"e", "e\u0301", nil},
 	} {
 		var got []string
@@ -95,8 +95,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// FuzzFind holds that folding is the same for a whole text and for one taken apart, as it is for marking, and that
-// what stands in a text is found there.
+// FuzzFind checks that a text folds the same whole and in parts, as it does for highlighting, and that every match
+// is highlighted.
 func FuzzFind(f *testing.F) {
 	for _, s := range []string{"Größe", "e\u0301 E\u0301", "你好 世界", "a \n\tb", "\xff\xfe", "각각 \u1100\u1161",
 		"İstanbul", "a\u0300\u0301\u0302", "\"quoted\" text"} {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// near is within how many bytes of folded text words stand near each other: two lines or so.
+// near is the distance, in bytes of folded text, within which words are near each other: about two lines.
 const near = 160
 
-// Rank says how well a message that has what q asks for fits, among those of its conversation: 2 if the subject has
-// all of it, 1 if all of it stands near each other, 0 if it is scattered.
+// Rank rates a message that matches q, among those of its conversation: 2 if the subject has all terms, 1 if all
+// terms are near each other, 0 if they are scattered.
 func (q Query) Rank(subject, body string) int {
 	s := Fold(nil, subject)
 	switch {
@@ -22,7 +22,8 @@ func (q Query) Rank(subject, body string) int {
 	return 0
 }
 
-// span returns the length of the shortest part of a text that has all terms, and more than near if none has.
+// span returns the length of the shortest part of a text that has all terms, or more than near if there is none
+// that short.
 func (q Query) span(text []byte) int {
 	type hit struct{ at, term int }
 	var hits []hit
@@ -37,7 +38,7 @@ func (q Query) span(text []byte) int {
 		}
 	}
 	slices.SortFunc(hits, func(a, b hit) int { return cmp.Compare(a.at, b.at) })
-	last := make([]int, len(q.terms)) // where each term began last, and 1
+	last := make([]int, len(q.terms)) // where each term last began, plus 1
 	best := near + 1
 	for _, h := range hits {
 		last[h.term] = h.at + 1

@@ -71,14 +71,14 @@ func tagsAndLateJoiners(s *suite) {
 	s.wantBodies("ann") // its own
 	s.wantBodies("bea", "for x or y")
 	s.wantBodies("cy")
-	s.register("cy", "project:x") // carries the tag when it looks
+	s.register("cy", "project:x") // has the tag when it looks
 	s.wantBodies("cy", "for x or y")
 	s.register("dee", "project:x")
 	s.wantBodies("dee", "for x or y")
 	if _, err := s.as("bea").Register(s.ctx, mail.Presence{Tags: []string{}}); err != nil {
 		s.Fatal(err)
 	}
-	s.wantBodies("bea") // lost it
+	s.wantBodies("bea") // it lost the tag
 	if sent := s.send(mail.User, mail.Draft{To: mail.Recipients{"domain:nobody"}, Body: "hello?"}); len(
 		sent.Recipients) != 1 || sent.Recipients[0].Agent != "" {
 		s.Errorf("to a tag that nobody carries: %+v", sent.Recipients)
@@ -92,7 +92,7 @@ func tagsAndLateJoiners(s *suite) {
 	s.wantBodies("eve", "for x or y")
 }
 
-// What is for the team is not for the orchestrator, however it is counted or listed; what is for all is.
+// Mail to the team is not for the orchestrator, in every count and list; mail to all is.
 func audienceTeam(s *suite) {
 	s.register("ann")
 	s.register("bea")

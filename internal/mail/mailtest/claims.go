@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// file is a path in the tree of the tests.
+// file returns a path in the tree of the tests.
 func file(path string) mail.Target { return mail.Target{Root: "1-2", At: "/src", Path: path} }
 
 func below(path string) mail.Target {
@@ -17,8 +17,8 @@ func below(path string) mail.Target {
 	return t
 }
 
-// claim makes a request and returns what became of it, in words: what is held now, "| by AGENT: " what is in the way,
-// "refused", and "freed " what was given up.
+// claim makes a request and describes its result: the claims now held, "| by AGENT: " and the clashes, "refused",
+// and "freed " and the released claims.
 func (s *suite) claim(as mail.Name, r mail.ClaimRequest) string {
 	s.Helper()
 	out, err := s.as(as).Claim(s.ctx, r)
@@ -44,7 +44,7 @@ func (s *suite) claim(as mail.Name, r mail.ClaimRequest) string {
 	return strings.Join(words, " ")
 }
 
-// wantClaims looks who holds what, as everybody sees it.
+// wantClaims compares the list of claims, as everyone sees it.
 func (s *suite) wantClaims(want ...string) {
 	s.Helper()
 	list, err := s.as("bob").Claims(s.ctx, mail.ClaimQuery{})
@@ -69,7 +69,7 @@ func (s *suite) want(got, want string) {
 
 func take(targets ...mail.Target) mail.ClaimRequest { return mail.ClaimRequest{Take: targets} }
 
-// oneHolder holds P15: of what overlaps there is one holder, and all is taken or nothing.
+// oneHolder checks P15: overlapping targets have one holder, and a request is granted whole or not at all.
 func oneHolder(s *suite) {
 	s.turn("ann", mail.TurnStart, "s1")
 	s.turn("bob", mail.TurnStart, "s2")
@@ -102,8 +102,8 @@ func oneHolder(s *suite) {
 	s.wantClaims("bob parser/lex.go", "bob parsers.go", "bob deploy:staging", "bob port:8080")
 }
 
-// writesClaim holds that a write claims for its turn, that a write which clashes goes on by the rule that holds unless
-// another is set, and that both are told, once.
+// writesClaim checks that a write claims for its turn, that a clashing write proceeds under the default rule, and
+// that both sides are told, once.
 func writesClaim(s *suite) {
 	s.turn("ann", mail.TurnStart, "s1")
 	s.turn("bob", mail.TurnStart, "s2")
@@ -130,7 +130,7 @@ func writesClaim(s *suite) {
 	s.wantClaims("bob a.go", "bob b.go")
 }
 
-// waitsForClaims holds that an agent that waits for what another holds is stuck until that is free, and that those who
+// waitsForClaims checks that an agent waiting for another's claim is stuck until that is free, and that agents that
 // wait for each other are named.
 func waitsForClaims(s *suite) {
 	s.turn("ann", mail.TurnStart, "s1")
@@ -149,7 +149,7 @@ func waitsForClaims(s *suite) {
 				out = append(out, fmt.Sprint(g.For, " ", c.Wanted, " ", c.Held.Agent, " ", g.Circle))
 			}
 		}
-		slices.Sort(out) // what was taken in different milliseconds, and what in one, has another order
+		slices.Sort(out) // claims of one millisecond have another order than those of several
 		return out
 	}
 	s.want(s.claim("ann", take(below("parser"))), "parser/")
@@ -168,7 +168,7 @@ func waitsForClaims(s *suite) {
 	s.want(fmt.Sprint(stuck(mail.StuckClaim)), "[]")
 }
 
-// claimsOfTheUser holds that the user holds as others do, and gives up what these hold, who are told.
+// claimsOfTheUser checks that the user holds claims like others, and releases those of others, who are told.
 func claimsOfTheUser(s *suite) {
 	s.turn("ann", mail.TurnStart, "s1")
 	s.register("bob")
@@ -190,7 +190,7 @@ func claimsOfTheUser(s *suite) {
 	}
 }
 
-// claimsEndWithTheSession holds that nothing is held by a session that has ended, or been replaced.
+// claimsEndWithTheSession checks that a session that has ended, or was replaced, holds no claims.
 func claimsEndWithTheSession(s *suite) {
 	s.register("bob")
 	s.turn("ann", mail.SessionStart, "s1")

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A test of a Service knows nothing of files: it looks at the list that the room keeps.
+// A test of a Service knows no files: it checks the list that the room keeps.
 func bridges(s *suite) {
 	user := s.as(mail.User)
 	list := func() []mail.Bridge {
@@ -66,7 +66,7 @@ func bridges(s *suite) {
 	if err := s.as("ann").RemoveBridge(s.ctx, "haak"); mail.CodeOf(err) != mail.Denied {
 		s.Errorf("an agent removes a bridge: %v", err)
 	}
-	if _, err := user.Archive(s.ctx); err != nil { // what compaction drops the checkpoint repeats
+	if _, err := user.Archive(s.ctx); err != nil { // the checkpoint repeats the bridges that compaction drops
 		s.Fatal(err)
 	}
 	check(first, second)
@@ -77,7 +77,7 @@ func bridges(s *suite) {
 	if err := user.RemoveBridge(s.ctx, "haak"); mail.CodeOf(err) != mail.NotFound {
 		s.Errorf("removing twice = %v", err)
 	}
-	if err := user.RemoveBridge(s.ctx, "haak-2"); err != nil { // nothing of the suite's directories is used after it
+	if err := user.RemoveBridge(s.ctx, "haak-2"); err != nil { // no later test uses the suite's directories
 		s.Fatal(err)
 	}
 }

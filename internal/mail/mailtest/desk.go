@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// desk writes the user's desk down: a line for each row.
+// desk describes the user's desk, one line per row.
 func (s *suite) desk(q mail.DeskQuery) (string, mail.Desk) {
 	s.Helper()
 	d, err := s.as(mail.User).Desk(s.ctx, q)
@@ -48,10 +48,10 @@ func (s *suite) wantDesk(when string, q mail.DeskQuery, want ...string) mail.Des
 	return d
 }
 
-// tell sends mail to the user, a moment after the one before.
+// tell sends mail to the user, a moment after the previous one.
 func (s *suite) tell(from mail.Name, d mail.Draft) mail.ID {
 	s.Helper()
-	time.Sleep(2 * time.Millisecond) // the order is that of the time of sending, in milliseconds
+	time.Sleep(2 * time.Millisecond) // the order is by time of sending, in milliseconds
 	if d.To == nil {
 		d.To = mail.Recipients{"user"}
 	}
@@ -61,7 +61,7 @@ func (s *suite) tell(from mail.Name, d mail.Draft) mail.ID {
 	return s.send(from, d).ID
 }
 
-// deskParts: what asks, and what is urgent and unread, comes before the rest; each in its order.
+// deskParts: open questions and urgent unread mail come before the rest; each part has its own order.
 func deskParts(s *suite) {
 	s.register("ann")
 	s.register("bob")
@@ -105,7 +105,7 @@ func deskParts(s *suite) {
 	}
 }
 
-// deskUnderstood: what an agent says to an answer of the user brings nothing back.
+// deskUnderstood: an agent's acknowledgement of the user's answer brings nothing back.
 func deskUnderstood(s *suite) {
 	s.register("ann")
 	q := s.tell("ann", mail.Draft{Type: "question", Subject: "which?"})
@@ -127,7 +127,7 @@ func deskUnderstood(s *suite) {
 		"update On it asks=0 messages=1 unread=1 folded=1")
 }
 
-// deskFolds: conversations of nothing but status messages are one row.
+// deskFolds: conversations consisting only of status messages are one row.
 func deskFolds(s *suite) {
 	s.register("ann")
 	s.tell("ann", mail.Draft{Subject: "old"})
@@ -154,7 +154,7 @@ func deskFolds(s *suite) {
 	}
 }
 
-// deskSnooze: what is put off is on no part of the desk until its time.
+// deskSnooze: snoozed mail is on no part of the desk until it is due.
 func deskSnooze(s *suite) {
 	s.register("ann")
 	q := s.tell("ann", mail.Draft{Type: "question", Subject: "which?"})
@@ -177,7 +177,7 @@ func deskSnooze(s *suite) {
 	s.wantDesk("at its time", mail.DeskQuery{}, "needs which? asks=1 messages=1 unread=1")
 }
 
-// deskOfTheOffice: the office's desk is that of its rooms, and the watch of it tells when to look again.
+// deskOfTheOffice: the office's desk combines those of its rooms, and its watch tells when to look again.
 func deskOfTheOffice(s *suite) {
 	s.register("ann")
 	w, err := s.office.WatchDesk(s.ctx)
@@ -208,7 +208,7 @@ func deskOfTheOffice(s *suite) {
 	s.wantCode(err, mail.Invalid)
 }
 
-// historyConversations: of each thread the best hit, with how many there are, and no thread on two pages.
+// historyConversations: one best hit per thread, with the number of hits, and no thread on two pages.
 func historyConversations(s *suite) {
 	s.register("ann")
 	start := s.tell("ann", mail.Draft{Subject: "Which port for the parser?", Body: "x"})
@@ -233,7 +233,7 @@ func historyConversations(s *suite) {
 	if want := "Which port for the parser? 3, the last 1, near 2"; strings.Join(got, ", ") != want {
 		s.Errorf("found %s; want %s", strings.Join(got, ", "), want)
 	}
-	// Behind a place, it is still the best of the whole conversation.
+	// After a sequence number, it is still the best hit of the whole conversation.
 	from, err := s.as("ann").Message(s.ctx, last)
 	if err != nil {
 		s.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// dialogsOfClients holds that an agent is asking while its client is at a dialog, that its senders are told so,
-// and that nobody else can have it stand there, or say what the user has answered.
+// dialogsOfClients checks that an agent is Asking while its client shows a dialog, that its senders are told so,
+// and that no one else can set that state or report the user's answer.
 func dialogsOfClients(s *suite) {
 	s.register("bob")
 	s.turn("ann", mail.TurnStart, "s1")
@@ -69,7 +69,7 @@ func dialogsOfClients(s *suite) {
 		c.Outcome, c.By, c.Where, c.Tool = mail.DialogAllowed, mail.User, string(mail.ByPages), "Write"
 	}
 	s.wantCode(tell("ann", func(c *mail.DialogChange) { end(c); c.Sum = strings.Repeat("0e", 32) }), mail.Conflict)
-	s.wantCode(tell("bob", end), "") // of a dialog of its own, which it has not
+	s.wantCode(tell("bob", end), "") // of a dialog that it does not have
 	s.wantDialogs("ann", mail.Asking, "d-1 doubt", "d-2 doubt")
 	for range 2 {
 		s.wantCode(tell("ann", end), "")
@@ -78,7 +78,7 @@ func dialogsOfClients(s *suite) {
 	s.wantOutcome(w)
 	s.turn("ann", mail.SessionEnd, "s1")
 	s.wantDialogs("ann", mail.Gone)
-	s.wantCode(tell("ann", func(c *mail.DialogChange) { other(c); end(c) }), "") // its session has ended it
+	s.wantCode(tell("ann", func(c *mail.DialogChange) { other(c); end(c) }), "") // the session has ended it
 	s.turn("ann", mail.SessionStart, "s1")
 	s.wantDialogs("ann", mail.Idle)
 	for i := range mail.MaxDialogs + 1 {
@@ -90,7 +90,7 @@ func dialogsOfClients(s *suite) {
 	}
 }
 
-// wantDialogs looks which dialogs the user finds an agent at, and that other agents learn no more of them than that.
+// wantDialogs compares an agent's dialogs, and checks that other agents see neither their tool nor their sum.
 func (s *suite) wantDialogs(n mail.Name, state mail.State, want ...string) {
 	s.Helper()
 	for _, who := range []mail.Name{mail.User, "bob"} {
@@ -117,7 +117,7 @@ func (s *suite) wantDialogs(n mail.Name, state mail.State, want ...string) {
 	}
 }
 
-// wantAsking looks whether it is counted that an agent is at a dialog, and that nobody is registered so.
+// wantAsking checks that the status counts one asking agent, and that no agent can register as asking.
 func (s *suite) wantAsking() {
 	s.Helper()
 	st, err := s.as(mail.User).Status(s.ctx)
@@ -128,7 +128,7 @@ func (s *suite) wantAsking() {
 	s.wantCode(err, mail.Invalid, "dialogs")
 }
 
-// wantStuckAsking looks whether an agent is stuck at two dialogs, with its mail, and nowhere else.
+// wantStuckAsking checks that an agent is stuck at two dialogs, with its mail, and in no other kind.
 func (s *suite) wantStuckAsking(n mail.Name) {
 	s.Helper()
 	for _, who := range []mail.Name{mail.User, "bob"} {
@@ -147,7 +147,7 @@ func (s *suite) wantStuckAsking(n mail.Name) {
 	s.wantStuck(mail.StuckQuery{Kind: mail.StuckWaiting})
 }
 
-// wantOutcome looks for how the dialog d-1 ended, by a word of its agent.
+// wantOutcome checks that the watch has the end of the dialog d-1, as its agent reported it.
 func (s *suite) wantOutcome(w mail.Watch) {
 	s.Helper()
 	next, opened, ended := reader(s, w), 0, 0
@@ -167,21 +167,21 @@ func (s *suite) wantOutcome(w mail.Watch) {
 	}
 }
 
-// Asking has the dialogs of a test's office: nobody's at first.
+// Asking holds the dialogs of a test's office; it is empty at first.
 type Asking struct {
 	mu      sync.Mutex
 	cards   []mail.Card
-	Answers []mail.DialogAnswer // that were given
+	Answers []mail.DialogAnswer // the answers given
 }
 
-// Ask puts a dialog onto the desk.
+// Ask puts a dialog on the desk.
 func (d *Asking) Ask(c mail.Card) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cards = append(d.cards, c)
 }
 
-// Forget takes a dialog off the desk: it is over.
+// Forget removes a dialog that is over from the desk.
 func (d *Asking) Forget(id mail.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Rooms are what an office of a test has.
+// Rooms are the rooms of a test's office.
 type Rooms interface {
 	Room(ctx context.Context, room mail.RoomName, as mail.Name) (mail.Service, error)
 	Rooms(ctx context.Context) ([]mail.RoomStatus, error)
 }
 
-// DeskOf is mail.Office.Desk for an office of a test.
+// DeskOf implements mail.Office.Desk for a test's office.
 func DeskOf(ctx context.Context, o Rooms, q mail.DeskQuery) (mail.Desk, error) {
 	q, err := q.Checked()
 	if err != nil {
@@ -42,7 +42,7 @@ func DeskOf(ctx context.Context, o Rooms, q mail.DeskQuery) (mail.Desk, error) {
 	return mail.JoinDesks(desks, q.Limit), nil
 }
 
-// WatchDeskOf is mail.Office.WatchDesk for an office of a test. It sees the rooms that are there now.
+// WatchDeskOf implements mail.Office.WatchDesk for a test's office. It covers the rooms that exist now.
 func WatchDeskOf(ctx context.Context, o Rooms) (mail.DeskWatch, error) {
 	rooms, err := o.Rooms(ctx)
 	if err != nil {

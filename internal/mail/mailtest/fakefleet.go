@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FleetOf is mail.Office.Fleet for an office of a test.
+// FleetOf implements mail.Office.Fleet for a test's office.
 func FleetOf(ctx context.Context, o Rooms, q mail.FleetQuery) (out mail.Fleet, err error) {
 	if q, err = q.Checked(); err != nil {
 		return out, err
@@ -21,7 +21,7 @@ func FleetOf(ctx context.Context, o Rooms, q mail.FleetQuery) (out mail.Fleet, e
 	})
 }
 
-// FleetMailOf is mail.Office.FleetMail for an office of a test.
+// FleetMailOf implements mail.Office.FleetMail for a test's office.
 func FleetMailOf(ctx context.Context, o Rooms, q mail.FleetMailQuery) (out mail.FleetMail, err error) {
 	return out, inEach(ctx, o, q.Rooms, func(room mail.RoomName, svc mail.Service) error {
 		p, err := svc.History(ctx, q.In(room))

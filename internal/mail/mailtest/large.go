@@ -10,15 +10,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Large is a room with much in it, for benchmarks of what a page or a list costs.
+// Large describes a room with much mail, for benchmarks of pages and lists.
 type Large struct {
 	Agents, Messages int
-	// Imported: all came at once from another system, where it was sent in the course of a year, and nobody has read
-	// any of it. Otherwise it was sent in the last six days, and 19 of 20 were read.
+	// Imported: all mail was imported at once from another system, sent over a year and all unread. Otherwise it
+	// was sent in the last six days, and 19 of 20 messages were read.
 	Imported bool
 }
 
-// LargeFromEnv returns a room of as many messages and agents as PENNYPOST_BENCH_EVENTS and PENNYPOST_BENCH_AGENTS say.
+// LargeFromEnv returns a room with the numbers of messages and agents in PENNYPOST_BENCH_EVENTS and
+// PENNYPOST_BENCH_AGENTS, or by default the arguments.
 func LargeFromEnv(messages, agents int) Large {
 	from := func(name string, n int) int {
 		if set, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -29,13 +30,13 @@ func LargeFromEnv(messages, agents int) Large {
 	return Large{Messages: from("PENNYPOST_BENCH_EVENTS", messages), Agents: from("PENNYPOST_BENCH_AGENTS", agents)}
 }
 
-// Agent is the name of one of the agents.
+// Agent returns the name of the agent with this index.
 func (l Large) Agent(i int) mail.Name { return mail.Name(fmt.Sprintf("agent-%d", i%l.Agents)) }
 
-// ID is the id of one of the messages.
+// ID returns the id of the message with this index.
 func (l Large) ID(i int) mail.ID { return mail.ID(fmt.Sprintf("msg_%021d", i)) }
 
-// Events yields what such a room's journal has up to now.
+// Events yields the journal of such a room up to now.
 func (l Large) Events(now mail.Time) iter.Seq[mail.Event] {
 	age := 6 * 24 * time.Hour
 	if l.Imported {
@@ -69,7 +70,7 @@ func (l Large) Events(now mail.Time) iter.Seq[mail.Event] {
 	}
 }
 
-// state has a few at work, some waiting and most gone.
+// state distributes the states: a few agents work, some are idle, most are gone.
 func (l Large) state(i int) mail.State {
 	switch {
 	case i%100 == 0:
@@ -102,7 +103,7 @@ func (l Large) message(i int, sent mail.Time) *mail.Message {
 	return m
 }
 
-// readerOf returns who is to read a message, if that is one.
+// readerOf returns the reader of a message to one recipient.
 func readerOf(m *mail.Message) (mail.Address, bool) {
 	kind := m.To[0].Kind()
 	return m.To[0], kind == mail.ToAgent || kind == mail.ToPerson

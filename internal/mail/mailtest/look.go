@@ -228,7 +228,7 @@ func watch(s *suite) {
 	s.wantCode(err, mail.Invalid, "future")
 }
 
-// reader returns the events of w one by one.
+// reader returns a function that returns the events of w one by one.
 func reader(s *suite, w mail.Watch) func() mail.Event {
 	var queue []mail.Event
 	return func() mail.Event {

@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// room is the room of the suite. Its name has what a client must not stumble over.
+// room is the room of the suite. Its name has characters that clients must handle.
 const room mail.RoomName = "lab-1.ü"
 
-// Run runs the suite. open returns an empty office for each test and registers its end with t.Cleanup.
+// Run runs the suite. open returns an empty office for each test and registers its cleanup with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 	for _, c := range []struct {
 		name string
@@ -104,7 +104,7 @@ func Run(t *testing.T, open func(t *testing.T) mail.Office) {
 	}
 }
 
-// suite is one test's office and shorthands for it.
+// suite is one test's office, with shorthands for it.
 type suite struct {
 	*testing.T
 	office mail.Office
@@ -153,7 +153,7 @@ func (s *suite) inbox(n mail.Name, q mail.InboxQuery) mail.Page {
 	return p
 }
 
-// bodies returns the bodies of what waits for n.
+// bodies returns the bodies of the messages in n's inbox.
 func (s *suite) bodies(n mail.Name) []string {
 	s.Helper()
 	return bodiesOf(s.inbox(n, mail.InboxQuery{}).Messages)
@@ -196,7 +196,7 @@ func (s *suite) wantCode(err error, want mail.Code, words ...string) {
 	}
 }
 
-// delivery returns what the sender is told of one recipient.
+// delivery returns the delivery to one recipient, as the sender sees it.
 func (s *suite) delivery(id mail.ID, n mail.Name) mail.Delivery {
 	s.Helper()
 	it, err := s.as(mail.User).Message(s.ctx, id)

@@ -4,7 +4,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// merge makes one of two.
+// merge merges one agent into another.
 func (s *suite) merge(from, into mail.Name) mail.Agent {
 	s.Helper()
 	a, err := s.as(mail.User).Merge(s.ctx, from, into)
@@ -14,7 +14,7 @@ func (s *suite) merge(from, into mail.Name) mail.Agent {
 	return a
 }
 
-// mergeAgents: all that one agent had is the other's, and its name leads there.
+// mergeAgents: everything of one agent becomes the other's, and its name leads there.
 func mergeAgents(s *suite) {
 	s.register("stub", "builder", "project:x")
 	s.register("ann")
@@ -47,7 +47,7 @@ func mergeAgents(s *suite) {
 	if a := s.merge("stub", "ann"); a.Name != "ann" || len(a.Roles) != 1 || len(a.Tags) != 1 || a.Unread != 3 {
 		s.Errorf("after the merge: %+v", a)
 	}
-	s.merge("stub", "ann") // again changes nothing
+	s.merge("stub", "ann") // a second time changes nothing
 	s.wantBodies("ann", "both", "to a builder", "when?")
 	s.send("bea", mail.Draft{To: mail.Recipients{"stub"}, Body: "later"})
 	s.wantBodies("ann", "both", "to a builder", "when?", "later")
@@ -70,7 +70,7 @@ func mergeAgents(s *suite) {
 	}
 }
 
-// mergeWithUser: an agent that is the person leads to the user, and nobody speaks under its name.
+// mergeWithUser: the name of an agent merged into the user leads to the user, and no one speaks under it.
 func mergeWithUser(s *suite) {
 	s.register("captain", "captain", "domain:ship:x")
 	s.register("bea")

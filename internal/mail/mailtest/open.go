@@ -14,7 +14,7 @@ func (s *suite) ask(from mail.Name, to, body string) mail.ID {
 	return s.send(from, mail.Draft{To: mail.Recipients{to}, Type: "question", Body: body}).ID
 }
 
-// wantOpen holds that these questions are open, to the room and to those of whom they are asked.
+// wantOpen checks that exactly these questions are open, to the room and to the agent asked.
 func (s *suite) wantOpen(asked mail.Name, want ...string) {
 	s.Helper()
 	page, err := s.as(mail.User).History(s.ctx, mail.HistoryQuery{Open: true})
@@ -56,7 +56,7 @@ func nothingButAnAnswerCloses(s *suite) {
 		mail.Marking
 		open []mail.ID
 	}{
-		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkRead}, []mail.ID{q}}, // as it was
+		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkRead}, []mail.ID{q}}, // unchanged
 		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkUnread}, nil},
 		{mail.Marking{IDs: []mail.ID{q}, Mark: mail.MarkArchived}, []mail.ID{q}},
 		{mail.Marking{All: true, Mark: mail.MarkRead}, []mail.ID{review}},
@@ -78,7 +78,7 @@ func nothingButAnAnswerCloses(s *suite) {
 		s.Errorf("open to ann, who asked, %v (-want +got):\n%s", err, diff)
 	}
 
-	// a reply that does not say what it is, is the answer
+	// a reply without a type is the answer
 	a := s.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Body: "because", ReplyTo: q, Key: "k"})
 	again := s.send("bea", mail.Draft{To: mail.Recipients{"ann"}, Body: "because", ReplyTo: q, Key: "k"})
 	if !again.Duplicate || again.ID != a.ID {
@@ -96,7 +96,7 @@ func nothingButAnAnswerCloses(s *suite) {
 	s.wantOpen("bea")
 }
 
-// pageNamesWhatIsOpen holds that a mailbox says by itself what is open to its reader and what of the reader's own is.
+// pageNamesWhatIsOpen checks that a mailbox lists the questions open to its reader, and the reader's own open ones.
 func pageNamesWhatIsOpen(s *suite) {
 	s.register("ann")
 	s.register("bea")
@@ -115,7 +115,7 @@ func pageNamesWhatIsOpen(s *suite) {
 	}
 }
 
-// askingAgain holds that a question which is settled can be asked again in the same words.
+// askingAgain checks that a settled question can be asked again in the same words.
 func askingAgain(s *suite) {
 	s.register("ann")
 	s.register("bea")
@@ -256,7 +256,7 @@ func whoWaitsForWhom(s *suite) {
 	want[3].Chain, want[3].Circle = circle("cleo", mail.User, "ann", "bea", "cleo"), true
 	want = append(want, row{mail.User, "ann", "agent:ann", circle(mail.User, "ann", "bea", "cleo", mail.User), true})
 	check()
-	// a wait that is not the longest of bea's leads back to her
+	// a wait that is not bea's longest leads back to her
 	s.ask("bea", "dora", "7")
 	s.ask("dora", "bea", "8")
 	want = append(want, row{"bea", "dora", "agent:dora", circle("bea", "dora", "bea"), true},

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// inboxPages reads a mailbox from its end, in pages.
+// inboxPages reads a mailbox from its end, page by page.
 func inboxPages(s *suite) {
 	s.register("ann")
 	s.register("bea")
@@ -57,14 +57,14 @@ func inboxPages(s *suite) {
 	s.wantCode(err, mail.NotFound, "bea")
 }
 
-// pagesBySent reads a mailbox and the history by time of sending, after mail came in that was sent long before.
+// pagesBySent reads a mailbox and the history by time of sending, after the arrival of mail sent long before.
 func pagesBySent(s *suite) {
 	s.register("ann")
 	now := time.Now()
 	ago := func(i int) mail.Item {
 		return mail.Item{Message: mail.Message{ID: mail.ID(fmt.Sprintf("msg_%022d", i)), Type: mail.Status,
 			From: "agent:ann", To: []mail.Address{"user"}, Body: fmt.Sprint("m", i),
-			Sent: mail.TimeOf(now.Add(-time.Duration(i/2) * time.Hour))}} // two of each time
+			Sent: mail.TimeOf(now.Add(-time.Duration(i/2) * time.Hour))}} // two with each time
 	}
 	s.send("ann", mail.Draft{To: mail.Recipients{"user"}, Body: "live"})
 	for _, part := range [][]int{{9, 7, 5, 3}, {2, 4, 6, 8, 10}} {
@@ -143,7 +143,7 @@ func (s *suite) wantPlace(q mail.InboxQuery, want ...string) {
 	}
 }
 
-// snooze puts a message off and returns until when.
+// snooze snoozes a message and returns until when.
 func (s *suite) snooze(id mail.ID, d time.Duration) mail.Time {
 	s.Helper()
 	until := mail.TimeOf(time.Now().Add(d))

@@ -6,14 +6,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// answer answers a question and returns what came of it.
+// answer answers a question and returns the result.
 func (s *suite) answer(from mail.Name, to string, q mail.ID, body string) mail.Sent {
 	s.Helper()
 	return s.send(from, mail.Draft{To: mail.Recipients{to}, Type: "answer", Body: body, ReplyTo: q})
 }
 
-// onlyTheAskedSettle has a third party answer what the user was asked: the question stays open, and the person's own
-// answer counts.
+// onlyTheAskedSettle makes a third party answer a question to the user: it stays open, and the person's own answer
+// counts.
 func onlyTheAskedSettle(s *suite) {
 	for _, n := range []mail.Name{"dave", "mallory", "bea"} {
 		s.register(n)
@@ -75,13 +75,13 @@ func onlyTheAskedSettle(s *suite) {
 	}
 
 	q = s.ask("dave", "bea", "why?")
-	s.answer("dave", "bea", q, "because") // who asked withdraws, and does not answer
+	s.answer("dave", "bea", q, "because") // the asker withdraws, and does not answer
 	s.wantOpen("bea", "why?")
 	a = s.answer(mail.User, "dave", q, "I say so")
 	s.wantSettled(q, mail.Answered, "user", a.ID)
 }
 
-// mayAnswer asks somebody something, and holds who may answer and who not.
+// mayAnswer asks a question and checks who may answer it and who may not.
 func (s *suite) mayAnswer(to string, may bool, who ...mail.Name) {
 	s.Helper()
 	for _, n := range who {
@@ -99,7 +99,7 @@ func (s *suite) wantRight(q mail.ID, may bool, n mail.Name) {
 	}
 }
 
-// whoMayAnswer goes through all who were asked in one way or another.
+// whoMayAnswer covers all ways of being asked.
 func whoMayAnswer(s *suite) {
 	for _, n := range []mail.Name{"dave", "mallory", "cleo"} {
 		s.register(n)
@@ -123,7 +123,7 @@ func whoMayAnswer(s *suite) {
 	s.mayAnswer("all", true, "bea", "mallory")
 	s.mayAnswer("user", false, "bea")
 
-	// of a role, those who have it when they answer, and whoever was given the question while they had it
+	// for a role: the holders at the time of the answer, and the one who was given the question as a holder
 	held := s.ask("dave", "role:builder", "while bea and bob have the role")
 	given := s.heldBy(held, "bea", "bob")
 	s.mark(given, mail.MarkRead, held)
@@ -142,7 +142,7 @@ func whoMayAnswer(s *suite) {
 	s.wantRight(renamed, true, "beatrix")
 }
 
-// heldBy returns who of some agents was given the mail of a role.
+// heldBy returns the agent that was given a role's mail.
 func (s *suite) heldBy(q mail.ID, names ...mail.Name) mail.Name {
 	s.Helper()
 	for _, n := range names {
@@ -156,7 +156,7 @@ func (s *suite) heldBy(q mail.ID, names ...mail.Name) mail.Name {
 	return ""
 }
 
-// dropRoles takes all their roles from agents.
+// dropRoles removes all roles from agents.
 func (s *suite) dropRoles(names ...mail.Name) {
 	s.Helper()
 	for _, n := range names {
@@ -167,7 +167,7 @@ func (s *suite) dropRoles(names ...mail.Name) {
 	}
 }
 
-// passingOn lets those answer to whom an asked one has passed a question on.
+// passingOn: those to whom an asked agent passes a question on may answer it.
 func passingOn(s *suite) {
 	for _, n := range []mail.Name{"dave", "mallory", "bea", "cleo", "dora"} {
 		s.register(n)
@@ -178,7 +178,7 @@ func passingOn(s *suite) {
 			Again: true}).ID
 	}
 	q := s.ask("dave", "bea", "1")
-	say("mallory", "cleo", q) // who was not asked passes nothing on
+	say("mallory", "cleo", q) // an agent that was not asked passes nothing on
 	s.wantRight(q, false, "cleo")
 	say("bea", "cleo", q)
 	s.wantRight(q, false, "mallory")
@@ -189,7 +189,7 @@ func passingOn(s *suite) {
 	say("cleo", "dora", passed)
 	s.wantRight(q, true, "dora")
 
-	// a reply to somebody who has put herself into the thread asks her nothing
+	// a reply to an agent that has joined the thread asks her nothing
 	q = s.ask("dave", "user", "3")
 	provoked := say("mallory", "user", q)
 	say(mail.User, "mallory", provoked)

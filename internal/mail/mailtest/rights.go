@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// onlyThePersonMakesAnOrchestrator: no agent gives itself or another the role, or the name that brings it.
+// onlyThePersonMakesAnOrchestrator: no agent gives itself or another the role, or the name that implies it.
 func onlyThePersonMakesAnOrchestrator(s *suite) {
 	for _, n := range []mail.Name{"ann", "bob", "lead"} {
 		s.register(n)
@@ -51,8 +51,8 @@ func onlyThePersonMakesAnOrchestrator(s *suite) {
 	s.wantCode(err, mail.Denied)
 }
 
-// onlyWhoIsInCharge: another agent is frozen, renamed, retired and taken over by the person, the orchestrator and its
-// parent alone.
+// onlyWhoIsInCharge: only the person, the orchestrator and its parent can freeze, rename, retire and take over
+// another agent.
 func onlyWhoIsInCharge(s *suite) {
 	s.register("ann")
 	s.register("lead", "orchestrator")
@@ -94,8 +94,8 @@ func onlyWhoIsInCharge(s *suite) {
 	s.wantCode(err, mail.Denied, "child of ann")
 }
 
-// childrenAreLimited: an agent registers no more than policy.DefaultChildren that live, through its children neither,
-// and the person is told.
+// childrenAreLimited: an agent registers at most policy.DefaultChildren live agents, descendants included, and the
+// person is told.
 func childrenAreLimited(s *suite) {
 	const limit = 50
 	s.register("ann")
@@ -126,7 +126,7 @@ func childrenAreLimited(s *suite) {
 	if err := child("ann", limit); err != nil {
 		s.Errorf("after one has gone: %v", err)
 	}
-	for n := range limit + 1 { // nor does an agent double itself without end
+	for n := range limit + 1 { // nor does an agent duplicate itself without end
 		_, err := s.as("bob").Register(s.ctx, mail.Presence{Session: fmt.Sprint("s", n)})
 		if err != nil {
 			s.Fatalf("session %d: %v", n, err)

@@ -200,7 +200,7 @@ func exportImport(s *suite) {
 		}
 	}
 	ignore := cmpopts.IgnoreFields(mail.Item{}, "Seq", "Expires")
-	state := cmpopts.IgnoreFields(mail.Delivery{}, "At", "State", "Wake") // nobody is on the other room's roster
+	state := cmpopts.IgnoreFields(mail.Delivery{}, "At", "State", "Wake") // the other room has no such agents
 	if diff := cmp.Diff(items, s.export(other), ignore, state); diff != "" {
 		s.Errorf("round trip (-exported +exported after import):\n%s", diff)
 	}

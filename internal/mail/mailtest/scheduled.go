@@ -8,12 +8,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// later makes a draft that is sent in some hours.
+// later returns a draft to be sent in some hours.
 func later(to string, hours float64, body string) mail.Draft {
 	return mail.Draft{To: mail.Recipients{to}, Body: body, Later: mail.Later{In: int(hours * 3600)}}
 }
 
-// wantScheduled looks what somebody sees of what waits to be sent.
+// wantScheduled compares the scheduled mail that an agent sees.
 func (s *suite) wantScheduled(n mail.Name, want ...string) {
 	s.Helper()
 	list, err := s.as(n).Scheduled(s.ctx)
@@ -29,8 +29,8 @@ func (s *suite) wantScheduled(n mail.Name, want ...string) {
 	}
 }
 
-// What is to be sent later is no message until it is sent. It is listed by time, moved and taken back by its maker and
-// by the user.
+// A scheduled message is no message until it is sent. It is listed by time; its maker and the user can move and
+// cancel it.
 func scheduledMail(s *suite) {
 	s.register("ann")
 	s.register("bob")
@@ -79,7 +79,8 @@ func scheduledMail(s *suite) {
 	s.wantBodies("ann")
 }
 
-// An agent may have 20 wait, five minutes apart, within a week, and none again and again. Nobody may what is past.
+// An agent may schedule 20 messages, five minutes apart, within a week, and none that repeat. No one may schedule
+// for the past.
 func scheduledLimits(s *suite) {
 	s.register("ann")
 	refused := func(n mail.Name, d mail.Draft, code mail.Code, words ...string) {

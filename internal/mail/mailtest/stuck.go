@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// stuck holds that what does not move is found, by kind and reader, and what moves is not.
+// stuck checks that stuck mail is found, by kind and reader, and other mail is not.
 func stuck(s *suite) {
 	s.register("ann")
 	s.register("bea", "builder")

@@ -22,7 +22,7 @@ func (s *suite) wantBriefing(brief mail.Briefing, bodies ...string) {
 	}
 }
 
-// present marks what was told, as a hook does that has handed it over.
+// present marks told messages as a hook does that has handed them over.
 func (s *suite) present(n mail.Name, brief mail.Briefing) {
 	s.Helper()
 	m := mail.Marking{Mark: mail.MarkPresented, Door: mail.HookDoor}
@@ -42,7 +42,7 @@ func (s *suite) question(to string, body string) mail.ID {
 	return s.send(mail.User, mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: body}).ID
 }
 
-// Mail that comes before a turn's end keeps it going; mail that comes after finds the agent idle.
+// Mail that arrives before a turn's end keeps it going; mail that arrives after finds the agent idle.
 func turnEnd(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.turn("ann", mail.TurnStart, "s1")
@@ -99,7 +99,7 @@ func turns(s *suite) {
 		Mark: mail.MarkNotified, Door: mail.HookDoor}); err != nil {
 		s.Fatal(err)
 	}
-	s.wantBriefing(s.turn("ann", mail.AfterTool, "s1")) // it was pointed to
+	s.wantBriefing(s.turn("ann", mail.AfterTool, "s1")) // only a pointer was given
 	if brief = s.turn("ann", mail.TurnEnd, "s1"); !brief.Continue {
 		s.Errorf("a pointer counts as the text: %+v", brief)
 	}
@@ -107,7 +107,7 @@ func turns(s *suite) {
 		s.Errorf("the end of an unknown session: %+v", brief)
 	}
 	s.turn("ann", mail.SessionEnd, "s1")
-	// resumed: what it was told is in the transcript
+	// resumed: the transcript has the messages that it was told
 	if brief = s.turn("ann", mail.SessionStart, "s1"); len(brief.Items)+len(brief.Counted) != 0 {
 		s.Errorf("a session that is resumed is told %+v", brief)
 	}
@@ -118,7 +118,7 @@ func turns(s *suite) {
 		s.Errorf("the second session's turn: %+v", brief)
 	}
 	s.turn("ann", mail.SessionEnd, "s1")
-	brief = s.turn("ann", mail.SessionStart, "s3") // a new one knows nothing
+	brief = s.turn("ann", mail.SessionStart, "s3") // a new session knows nothing
 	s.wantBriefing(brief, "fire", "question", "another")
 	if len(brief.Counted) != 2 {
 		s.Errorf("%d messages are counted, want 2", len(brief.Counted))
@@ -137,7 +137,7 @@ func turns(s *suite) {
 	}
 }
 
-// A cancel is told before each tool until the turn has ended; other mail is not touched.
+// A cancel is told before each tool call until the turn has ended; other mail is not affected.
 func turnCancel(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.turn("ann", mail.TurnStart, "s1")
@@ -171,8 +171,8 @@ func (s *suite) turnWith(n mail.Name, t mail.Turn) mail.Briefing {
 	return brief
 }
 
-// A program's session and its connection, which are its hooks and its MCP server, are one agent, whichever of them
-// comes first.
+// A program's session and its connection, that is its hooks and its MCP server, are one agent, whichever comes
+// first.
 func turnProcess(s *suite) {
 	join := func(n mail.Name, session, process string) mail.Name {
 		s.Helper()
@@ -214,8 +214,8 @@ func turnProcess(s *suite) {
 	}
 }
 
-// A session whose program began before its hooks were set up has no tools, and is no agent before a connection of that
-// program brings them. Where the program is not known, neither is that.
+// A session whose program began before its hooks were set up has no tools, and is no agent until a connection of
+// that program brings them. If the program is unknown, so is that.
 func turnLate(s *suite) {
 	late := mail.Turn{Moment: mail.TurnStart, Session: "s1", Process: "p1", Late: true}
 	if brief := s.turnWith("ann", late); !brief.Unequipped {
@@ -240,7 +240,7 @@ func turnLate(s *suite) {
 	}
 }
 
-// A session that another program has resumed does not end with the program in which it was.
+// A session that another program has resumed does not end with its first program.
 func turnMoved(s *suite) {
 	s.turnWith("ann", mail.Turn{Moment: mail.SessionStart, Session: "s1", Process: "p1"})
 	s.turnWith("ann", mail.Turn{Moment: mail.SessionStart, Session: "s1", Process: "p2"})
@@ -256,7 +256,7 @@ func turnMoved(s *suite) {
 	}
 }
 
-// A turn that is over ends, whatever waits, and the user is told of it. What cannot be told now is told later.
+// An interrupted turn ends, whatever waits, and the user is told. Mail that cannot be told now is told later.
 func turnOver(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.question("ann", "one")
@@ -282,7 +282,7 @@ func turnOver(s *suite) {
 	}
 }
 
-// A session that is resumed finds the name that it had. A cancel is for the session that was there.
+// A resumed session finds the name that it had. A cancel is for the session that was there.
 func turnResumed(s *suite) {
 	s.turn("ann", mail.SessionStart, "s1")
 	s.turn("ann", mail.SessionStart, "s2")
@@ -304,7 +304,7 @@ func turnResumed(s *suite) {
 	}
 }
 
-// What was told is presented when a moment proves it, and queued again when the turn is broken off.
+// Told mail is presented when a moment proves it, and queued again when the turn is interrupted.
 func turnProves(s *suite) {
 	told := func(brief mail.Briefing, bodies ...string) {
 		s.Helper()
@@ -344,7 +344,7 @@ func turnProves(s *suite) {
 	}
 }
 
-// wantState holds where a message stands with its only recipient, and through which door it came there.
+// wantState checks the state of a message with its only recipient, and the door it came through.
 func (s *suite) wantState(id mail.ID, state mail.DeliveryState, door string) {
 	s.Helper()
 	it, err := s.as(mail.User).Message(s.ctx, id)

@@ -11,17 +11,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// DialogChoice is an answer to a dialog that can be pressed, or one that words go with.
+// DialogChoice is an answer to a dialog, given by a key press or with words.
 type DialogChoice struct {
 	Label  string
 	Note   string
-	Words  bool // the person may say something with it
-	Lasts  bool // it counts for more than this once
+	Words  bool // the person may add words
+	Lasts  bool // it applies beyond this one time
 	Answer mail.DialogAnswer
 }
 
-// DialogChoices are the answers to a dialog in the order of their keys, as far as one press can give them: questions
-// of which there are several, or that take several options, have a form.
+// DialogChoices returns the answers to a dialog that one key press can give, in the order of their keys. Several
+// questions, or one that takes several options, need a form.
 func DialogChoices(c *mail.Card) (list []DialogChoice) {
 	for _, o := range c.Offers {
 		if o.Verdict == mail.SayAnswer {
@@ -40,8 +40,8 @@ func DialogChoices(c *mail.Card) (list []DialogChoice) {
 	return list
 }
 
-// DialogAsks reports whether the questions of a dialog can be answered from elsewhere, and whether that takes a form:
-// there are several, or one of which several options are an answer.
+// DialogAsks reports whether the questions of a dialog can be answered from elsewhere, and whether that takes a
+// form: if there are several, or one that takes several options.
 func DialogAsks(c *mail.Card) (asks, form bool) {
 	asks = !c.Cut && len(c.Questions) > 0 && slices.ContainsFunc(c.Offers, func(o mail.Offer) bool {
 		return o.Verdict == mail.SayAnswer
@@ -49,7 +49,7 @@ func DialogAsks(c *mail.Card) (asks, form bool) {
 	return asks, asks && (len(c.Questions) > 1 || c.Questions[0].Several)
 }
 
-// refusing says what it is to refuse.
+// refusing describes a refusal.
 func refusing(c *mail.Card, o *mail.Offer) (label, note string) {
 	switch {
 	case c.Kind == mail.AsksPlan:
@@ -65,7 +65,7 @@ func refusing(c *mail.Card, o *mail.Offer) (label, note string) {
 	return label, o.Writes
 }
 
-// allowing says what it is to allow; "" of what is not shown whole.
+// allowing describes a permission; label is "" if the dialog is not shown whole.
 func allowing(c *mail.Card, o *mail.Offer) (label, note string) {
 	switch {
 	case c.Cut:
@@ -80,7 +80,7 @@ func allowing(c *mail.Card, o *mail.Offer) (label, note string) {
 	return "Allow always", o.Writes
 }
 
-// optionsOf are the options of a single question that takes one.
+// optionsOf returns the options of a single question that takes one.
 func optionsOf(c *mail.Card) (list []DialogChoice) {
 	if asks, form := DialogAsks(c); !asks || form {
 		return nil
@@ -92,7 +92,7 @@ func optionsOf(c *mail.Card) (list []DialogChoice) {
 	return list
 }
 
-// DialogTitle says in a line what a dialog asks.
+// DialogTitle says in one line what a dialog asks.
 func DialogTitle(c *mail.Card) string {
 	switch {
 	case c.Kind == mail.AsksQuestion && len(c.Questions) > 0:
@@ -120,7 +120,7 @@ func DialogTitle(c *mail.Card) string {
 	return fmt.Sprintf("May %s use %s?", c.Agent, c.Tool)
 }
 
-// DialogGist is the line of a dialog that a notification or a list shows: what is asked, and not who asks it.
+// DialogGist returns a dialog's line in a notification or a list: the request, without the agent.
 func DialogGist(c *mail.Card) string {
 	text := c.Text
 	switch {
@@ -137,7 +137,7 @@ func DialogGist(c *mail.Card) string {
 	return line
 }
 
-// thing names what is allowed.
+// thing names the thing to be allowed.
 func thing(c *mail.Card) string {
 	switch c.Form {
 	case mail.FormCommand:
@@ -152,8 +152,8 @@ func thing(c *mail.Card) string {
 	return "use"
 }
 
-// Exposed is a text with what nobody would see of it written out, such as ⟨U+202E⟩: all control characters but line
-// ends and tabs, what turns or joins the text around it, and bytes that are no text. hidden is how many there are.
+// Exposed returns text with its invisible parts written out, such as ⟨U+202E⟩: all control characters but line ends
+// and tabs, characters that reorder or join the text around them, and invalid bytes. hidden is their number.
 func Exposed(text string) (shown string, hidden int) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -174,7 +174,7 @@ func Exposed(text string) (shown string, hidden int) {
 	return b.String(), hidden
 }
 
-// Extent says how much a text is, and how much of it nobody would see.
+// Extent describes the length of a text, and how much of it is invisible.
 func Extent(text string) string {
 	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
 	_, hidden := Exposed(text)

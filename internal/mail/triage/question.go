@@ -6,20 +6,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Question is an item that somebody answers. What its methods return is to be sent; an error of code Conflict or
-// Invalid says that nothing can be, and why.
+// Question is an item to be answered. Its methods return the draft to send; an error of code Conflict or Invalid
+// says why there is none.
 type Question struct {
 	*mail.Item
 	By mail.Name // who answers
-	As string    // what the error calls it, as by is to know it again: "it", or its id
+	As string    // its name in errors, by which By recognises it: "it", or its id
 }
 
-// AsksUser reports whether an item waits for an answer of the user.
+// AsksUser reports whether an item waits for the user's answer.
 func AsksUser(it *mail.Item) bool {
 	return it.Open && it.From != mail.ToUser && (it.State != "" || ToUser(&it.Message))
 }
 
-// Waits refuses unless it waits for an answer.
+// Waits returns an error unless the question waits for an answer.
 func (q Question) Waits() error {
 	switch {
 	case q.Open:
@@ -31,7 +31,7 @@ func (q Question) Waits() error {
 		q.Settled.By.Signer(), q.Settled.As)
 }
 
-// Option answers by the n-th of the choices, the first of which is 1.
+// Option answers with the n-th choice, counted from 1.
 func (q Question) Option(n int) (mail.Draft, error) {
 	if err := q.Waits(); err != nil {
 		return mail.Draft{}, err
@@ -57,7 +57,7 @@ func (q Question) Decline(reason string) (mail.Draft, error) {
 	return q.Item.Decline(q.By, reason), q.Waits()
 }
 
-// Write answers, or replies, in words of one's own. Nobody can be answered if the post office itself only told.
+// Write answers, or replies, with free text. There is no reply to a message of the post office that asks nothing.
 func (q Question) Write(text string) (mail.Draft, error) {
 	d := q.Reply(q.By)
 	switch d.Body = text; {

@@ -9,14 +9,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// remindAgain is how much time passes before the same reminder is sent once more.
+// remindAgain is the length of the windows in each of which the same reminder is sent once.
 const remindAgain = 10 * time.Minute
 
-// reminder is what it says: who waits, for how long, and on which message.
+// reminder is its text: who waits, for how long, and on which message.
 const reminder = "%s has waited for an answer of yours for %s. Answer %s, or decline it, so that the wait ends."
 
-// Remind returns the user's reminder of a question to an agent, which wakes it as every message of the user does. The
-// error says that the question is settled.
+// Remind returns the user's reminder of a question to an agent, which wakes it like every message of the user. It
+// returns an error if the question is settled.
 func Remind(q *mail.Item, to mail.Name, now time.Time) (mail.Draft, error) {
 	if q.Settled != nil {
 		return mail.Draft{}, mail.Errorf(mail.Conflict, "the question is %s by now. Nobody was reminded", q.Settled.As)

@@ -1,6 +1,6 @@
-// Package triage is what can be done with an item of the inbox: the acts with their keys, the answers that a question
-// can be given, and the mark that takes another back. The pages, the terminal and the commands are three faces of it.
-// It asks no post office: it makes the request, and a face sends it. Start at Act and Question.
+// Package triage defines the acts on an item of the inbox: their keys, the possible answers to a question, and the
+// mark that undoes another. The pages, the terminal and the commands all use it. It makes requests but does not
+// send them; its callers do. Start at Act and Question.
 package triage
 
 import (
@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Act is something that can be done with an item.
+// Act is an action on an item.
 type Act string
 
 // The acts.
@@ -27,8 +27,8 @@ const (
 	Compose Act = "compose"
 )
 
-// keys are what presses an act, on the pages as in the terminal. Pages have x for choosing rows, and a button for
-// declining; the terminal deletes nothing.
+// keys maps keys to acts, on the pages and in the terminal. Pages use x to select rows and a button to decline; the
+// terminal cannot delete.
 var keys = map[string]Act{
 	"1": Option, "2": Option, "3": Option, "4": Option, "5": Option, "6": Option, "7": Option, "8": Option,
 	"9": Option,
@@ -36,10 +36,10 @@ var keys = map[string]Act{
 	"c": Compose,
 }
 
-// Of returns the act that a key presses, "" if it presses none.
+// Of returns the act of a key, "" if it has none.
 func Of(key string) Act { return keys[key] }
 
-// Key returns the key that presses an act, of Option the first.
+// Key returns the key of an act; for Option, the first.
 func (a Act) Key() string {
 	best := ""
 	for key, act := range keys {
@@ -50,7 +50,7 @@ func (a Act) Key() string {
 	return best
 }
 
-// Before returns the mark that makes an item what it was before it got another mark, and until when.
+// Before returns the mark, and its time, that restores an item's state before another mark was set.
 func Before(it *mail.Item, m mail.Mark) (mail.Mark, mail.Time) {
 	switch {
 	case it.Snoozed != 0:
@@ -65,7 +65,7 @@ func Before(it *mail.Item, m mail.Mark) (mail.Mark, mail.Time) {
 	return mail.MarkUnread, 0
 }
 
-// Later is a time until which an item can be put off with one press.
+// Later is a time until which one key press snoozes an item.
 type Later struct {
 	Name  string // in forms
 	Label string // on the pages
@@ -73,7 +73,7 @@ type Later struct {
 	At    mail.Time
 }
 
-// Laters are the choices as of now, in its zone.
+// Laters returns the choices as of now, in its zone.
 func Laters(now time.Time) []Later {
 	nine := func(days int) mail.Time {
 		return mail.TimeOf(time.Date(now.Year(), now.Month(), now.Day()+days, 9, 0, 0, 0, now.Location()))

@@ -22,7 +22,7 @@ func TestQuestion(t *testing.T) {
 	settled.Settled = &mail.Settlement{By: "agent:bob", As: mail.Answered}
 	for name, tt := range map[string]struct {
 		make       func(Question) (mail.Draft, error)
-		body, fail string // what is sent; why nothing is
+		body, fail string // the text sent; the error
 	}{
 		"option":        {func(q Question) (mail.Draft, error) { return q.Option(2) }, "Spaces", ""},
 		"option 0":      {func(q Question) (mail.Draft, error) { return q.Option(0) }, "", "offers no answer 0"},
@@ -51,7 +51,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestBefore: a mark is taken back by what the item was.
+// TestBefore: undoing a mark restores the item's previous state.
 func TestBefore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		it   mail.Item
