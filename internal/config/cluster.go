@@ -67,7 +67,7 @@ func RoutesOf(address string) string {
 	return net.JoinHostPort(host, strconv.Itoa(n+routesAbove))
 }
 
-// CheckMember returns what is wrong with a member from a foreign source.
+// CheckMember returns the error in a member that another machine has named.
 func CheckMember(m *Member) error {
 	if _, err := mail.ParseMachine(string(m.Machine)); err != nil {
 		return err
@@ -84,7 +84,7 @@ func CheckMember(m *Member) error {
 	return nil
 }
 
-// isHost reports whether a host is an address or a name, so that nothing else gets into URLs and the servers'
+// isHost reports whether a host is an address or a name, so that no other text gets into URLs and the servers'
 // configuration.
 func isHost(host string) bool {
 	if net.ParseIP(host) != nil {

@@ -191,7 +191,7 @@ func (d *daemon) tend(ctx context.Context) {
 	}
 }
 
-// raise moves streams to more servers if they are on too few, or to fewer if there are not that many.
+// raise puts streams that are on too few servers on more, or on fewer if there are not that many.
 func (d *daemon) raise(ctx context.Context) error {
 	servers := len(d.cluster.Load().Members)
 	want := config.Replicas(servers)

@@ -11,7 +11,7 @@ import (
 // Room begins the path of each call of a room.
 const Room = "/rooms/{room}"
 
-// Route is where a call goes.
+// Route is the address and the rules of a call.
 type Route struct {
 	ID       string // operationId in the OpenAPI document, and the name in logs
 	Method   string

@@ -112,7 +112,7 @@ func (h *Hook) Header() http.Header {
 	return out
 }
 
-// SetHeader reads what Header wrote.
+// SetHeader reads the fields that Header wrote.
 func (h *Hook) SetHeader(from http.Header) error {
 	for _, f := range h.fields() {
 		var err error

@@ -21,8 +21,8 @@ const (
 	// SessionHeader names the client's session in whose shell the process at the far end runs. If several sessions
 	// share an agent's name, NAME-2 among them, it says which one is meant.
 	SessionHeader = "Pennypost-Session"
-	// SeatHeader, with any value, says that the agent of AgentHeader was guessed from where the process runs: the
-	// process is that agent only if there is a session, or by the one of SessionHeader.
+	// SeatHeader, with any value, says that the agent of AgentHeader was guessed from where the process runs: it
+	// counts only if that agent has a session, or together with the session of SessionHeader.
 	SeatHeader = "Pennypost-Seat"
 	// ToolUseHeader names the tool call for which a client's MCP server acts, as the client's hooks know it; it is
 	// ShellUse in a command of an agent's shell that does not itself say who speaks. If several agents run in one

@@ -14,7 +14,7 @@ import (
 )
 
 // fetchingName is a file in the directory of a copy. While it exists, the hot events include some that belong in the
-// archive: the room was moved to the servers with them. If interrupted then, the copy is fetched again.
+// archive, with which the room was moved to the servers. If interrupted then, the copy is fetched again.
 const fetchingName = "fetching"
 
 // fetchAnew removes a partly fetched copy and its archive. The stream has all of it.

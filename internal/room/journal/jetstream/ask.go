@@ -21,7 +21,7 @@ const (
 	askPatience = 5 * time.Second
 	// asksAtOnce is how many requests from other machines are answered at the same time.
 	asksAtOnce = 16
-	// chunk is how much of an answer goes into one message. Servers accept 1 MiB by default.
+	// chunk is the most bytes of an answer in one message. Servers accept 1 MiB by default.
 	chunk = 256 << 10
 )
 

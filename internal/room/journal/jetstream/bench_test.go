@@ -91,7 +91,8 @@ func BenchmarkProven(b *testing.B) {
 	}
 }
 
-// byTurns runs each way b.N times, in short slices of time, and reports the median and rate of each.
+// byTurns runs all ways in turn, in short slices of time, until "stream" has run b.N times, and reports the median
+// and rate of each.
 func byTurns(b *testing.B, senders int, ways map[string]func() error) {
 	const part = 200 * time.Millisecond
 	took := make(map[string][]time.Duration)

@@ -373,9 +373,10 @@ func (m *Machines) awayLocked(name mail.Machine) bool {
 	return time.Since(from) >= awayAfter
 }
 
-// Tells reports whether this machine must notify the person of an event that all machines noticed at about since. The
-// first by name does that is able to and was heard after since. While another may still be heard, it is undecided. If
-// the servers pass nothing on, so that no machine is heard, the first of those heard before does it.
+// Tells reports whether this machine must notify the person of an event that all machines noticed at since. That is
+// the task of the first machine by name that is able to and was heard after since. While another may still be heard,
+// it is undecided. If the servers pass nothing on, so that no machine is heard, it is the first of those that were
+// heard before.
 func (m *Machines) Tells(since time.Time) (here, decided bool) {
 	if m.opts.Tells == nil || !m.opts.Tells() {
 		return false, true

@@ -191,7 +191,7 @@ func isMessage(text []byte) bool {
 	return json.Unmarshal(text, &e) == nil && e.Message != nil
 }
 
-// places yields the content of each place after after up to end: hot and archived events in order, and empty places.
+// places yields the content of each place from after+1 to end: hot and archived events in order, and empty places.
 func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq2[moved, error] {
 	return func(yield func(moved, error) bool) {
 		if after >= end {

@@ -32,8 +32,8 @@ func (j *Journal) settle(f *flight, deadline time.Time) (mail.Seq, error) {
 	}
 }
 
-// late returns the place of a batch when time is up: after a suspension of the machine, both may be true at the same
-// time.
+// late returns the place of a batch when time is up: after a suspension of the machine, the batch may have been seen
+// too.
 func (j *Journal) late(f *flight) (mail.Seq, error) {
 	select {
 	case place := <-f.seen:
