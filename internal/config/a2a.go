@@ -2,12 +2,12 @@ package config
 
 import "pennypost/internal/mail"
 
-// A2A is a door of a room, for programs of others that speak A2A.
+// A2A is a room's door for foreign programs that speak A2A.
 type A2A struct {
 	Enabled bool `toml:"enabled"`
-	// Publish are agents that a guest may write to by name; all others it reaches by a role or a tag only.
+	// Publish are the agents that a guest may write to by name; it reaches all others only by a role or a tag.
 	Publish []mail.Name `toml:"publish"`
-	// Private lets push notifications go to addresses of this machine and of private networks.
+	// Private allows push notifications to addresses of this machine and of private networks.
 	Private bool `toml:"push_to_private_addresses"`
 }
 

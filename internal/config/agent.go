@@ -7,16 +7,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FreeAgent returns what a client's session is called when nobody gave it a name, for its hooks and for its MCP server
-// alike, so that the next session in this directory is called that again. client is the name of the program, "" if it
-// is not known.
+// FreeAgent returns the name of a client's session without a given name, the same for its hooks and its MCP server,
+// so that the next session in this directory gets it again. client is the name of the program, "" if unknown.
 func FreeAgent(client, dir string) (mail.Name, error) {
 	if client == "" {
 		client = "agent"
 	}
 	base := strings.Map(func(r rune) rune {
 		switch {
-		case r == '@': // behind which stands a room
+		case r == '@': // which precedes a room
 			return '-'
 		case mail.Ignorable(r):
 			return -1

@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Whatever a directory is called, the name made of it can be registered.
+// Whatever a directory is called, the name derived from it can be registered.
 func TestAgentName(t *testing.T) {
 	for dir, want := range map[string]mail.Name{
 		"/src/parser": "claude-parser", "/src/.dots": "claude-dots", "/": "claude", "/src/me@work": "claude-me-work",

@@ -21,19 +21,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// routesAbove is by how much the port at which servers find each other is above that of the post offices.
+// routesAbove is the distance from the port for post offices up to the port for other servers.
 const routesAbove = 2000
 
-// Cluster is what a machine knows of the cluster that "pennypost cluster" has made or joined: its copy of the list
-// that the servers keep.
+// Cluster is a machine's view of the cluster that "pennypost cluster" has made or joined: its copy of the servers'
+// list.
 type Cluster struct {
 	ID       string       `json:"id"`       // of the cluster
 	Machine  mail.Machine `json:"machine"`  // this one; its server has the same name
 	Revision uint64       `json:"revision"` // of the list
 	Members  []Member     `json:"members"`  // by name
-	// Gone are the names of machines that were removed, by which no other can come: servers keep them out.
+	// Gone are the names of removed machines, which cannot be reused: servers keep them out.
 	Gone []mail.Machine `json:"gone,omitempty"`
-	// Stopped says that the person has stopped the server here, so that nothing starts it but the person.
+	// Stopped says that the person has stopped the server here, so that only the person may start it.
 	Stopped bool `json:"stopped,omitzero"`
 	// Removed says that the others have removed this machine.
 	Removed bool `json:"removed,omitzero"`
@@ -47,27 +47,27 @@ type Member struct {
 	Joined  mail.Time    `json:"joined"`
 }
 
-// Signing is the key with which the member signs what it sends to rooms, nil if it has none.
+// Signing returns the key with which the member signs messages to rooms, nil if it has none.
 func (m *Member) Signing() []byte {
 	key, _ := x509.ParsePKIXPublicKey(m.Key)
 	signing, _ := key.(ed25519.PublicKey)
 	return signing
 }
 
-// Pin is that of the member's key.
+// Pin returns the pin of the member's key.
 func (m *Member) Pin() selfsigned.Pin { return selfsigned.PinOfKey(m.Key) }
 
-// Routes is where the servers of other machines find that of m, HOST:PORT.
+// Routes returns where the servers of other machines find m's, HOST:PORT.
 func (m *Member) Routes() string { return RoutesOf(m.Address) }
 
-// RoutesOf is Member.Routes for an address that CheckMember takes.
+// RoutesOf is Member.Routes for an address that CheckMember accepts.
 func RoutesOf(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	n, _ := strconv.Atoi(port)
 	return net.JoinHostPort(host, strconv.Itoa(n+routesAbove))
 }
 
-// CheckMember returns what is wrong with a member that somebody else names.
+// CheckMember returns the error in a member that another machine has named.
 func CheckMember(m *Member) error {
 	if _, err := mail.ParseMachine(string(m.Machine)); err != nil {
 		return err
@@ -84,7 +84,7 @@ func CheckMember(m *Member) error {
 	return nil
 }
 
-// isHost reports whether a host is an address or a name, so that nothing else gets into URLs and the servers'
+// isHost reports whether a host is an address or a name, so that no other text gets into URLs and the servers'
 // configuration.
 func isHost(host string) bool {
 	if net.ParseIP(host) != nil {
@@ -95,20 +95,20 @@ func isHost(host string) bool {
 	})
 }
 
-// Cluster is the file with what this machine knows of its cluster.
+// Cluster is the file with this machine's view of its cluster.
 func (h Home) Cluster() string { return h.file("cluster.json") }
 
-// ClusterKey is the file with the key of this machine, by which the others of its cluster know it.
+// ClusterKey is the file with the key of this machine, which identifies it to the others of its cluster.
 func (h Home) ClusterKey() string { return h.file("cluster.pem") }
 
-// MachineKey is the file with the key of this machine, with which it signs what it sends to rooms on NATS servers. In
-// a cluster of ours that is ClusterKey.
+// MachineKey is the file with the key with which this machine signs messages to rooms on NATS servers. In a cluster
+// of ours, ClusterKey is used instead.
 func (h Home) MachineKey() string { return h.file("machine.pem") }
 
 // Admitted is the file with the machines that the person has admitted to the rooms on NATS servers.
 func (h Home) Admitted() string { return h.file("admitted.json") }
 
-// SigningKey returns the key with which this machine signs, and makes it if there is none.
+// SigningKey returns the key with which this machine signs, and creates it if there is none.
 func (j *Journal) SigningKey(h Home) (ed25519.PrivateKey, error) {
 	path := h.MachineKey()
 	if j.Servers > 0 {
@@ -131,16 +131,16 @@ func (h Home) ClusterCodes() string { return h.file("cluster-codes.json") }
 // Servers is the directory of the server's data.
 func (h Home) Servers() string { return h.file("nats") }
 
-// ServerLock is the file that the process of the server holds locked.
+// ServerLock is the file that the server's process holds locked.
 func (h Home) ServerLock() string { return h.file("nats.lock") }
 
-// ServerLog is where the process of the server writes.
+// ServerLog is the log file of the server's process.
 func (h Home) ServerLog() string { return h.file("nats.log") }
 
-// ServerSocket is the Unix socket at which the process of the server is asked.
+// ServerSocket is the Unix socket of the server's process.
 func (h Home) ServerSocket() string { return h.socket("nats.sock") }
 
-// PutServersAway moves the server's data to the directory of what was removed, if there is any.
+// PutServersAway moves the server's data, if any, to the directory of removed data.
 func (h Home) PutServersAway() error {
 	if _, err := os.Stat(h.Servers()); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -151,7 +151,7 @@ func (h Home) PutServersAway() error {
 	return os.Rename(h.Servers(), filepath.Join(h.Removed(), "nats-"+time.Now().UTC().Format("20060102T150405")))
 }
 
-// LoadCluster returns what this machine knows of its cluster, nil if it is in none.
+// LoadCluster returns this machine's view of its cluster, nil if it is in none.
 func LoadCluster(h Home) (*Cluster, error) {
 	text, err := durable.ReadFile(h.Cluster())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +173,7 @@ func LoadCluster(h Home) (*Cluster, error) {
 	return &c, nil
 }
 
-// Write has the data directory say so.
+// Write saves c in the data directory.
 func (c *Cluster) Write(h Home) error {
 	text, err := jsonx.Marshal(c)
 	if err != nil {
@@ -194,16 +194,16 @@ func (c *Cluster) Member(name mail.Machine) *Member {
 	return &c.Members[i]
 }
 
-// Knows reports whether a pin is that of a member.
+// Knows reports whether a pin belongs to a member.
 func (c *Cluster) Knows(pin selfsigned.Pin) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.Pin() == pin })
 }
 
-// KeepsRooms reports whether rooms are on the servers of c: one that is alone stores nothing, because it decides with
-// others only.
+// KeepsRooms reports whether rooms are on the servers of c: a single server stores nothing, because it decides only
+// together with others.
 func (c *Cluster) KeepsRooms() bool { return c != nil && !c.Removed && len(c.Members) > 1 }
 
-// Replicas is on how many servers a room of a cluster of so many is: with two, no server could be away.
+// Replicas returns on how many servers a room is in a cluster of some size: with two, neither server could be away.
 func Replicas(servers int) int {
 	if servers < DefaultReplicas {
 		return 1
@@ -211,8 +211,8 @@ func Replicas(servers int) int {
 	return DefaultReplicas
 }
 
-// ClusterTLS returns how a post office connects to the servers of its cluster: with the machine's key, to members
-// only.
+// ClusterTLS returns how a post office connects to the servers of its cluster: with the machine's key, and only to
+// members.
 func ClusterTLS(h Home) (*tls.Config, error) {
 	cert, err := selfsigned.KeepEd25519(h.ClusterKey(), nil, time.Now())
 	if err != nil {
@@ -224,8 +224,8 @@ func ClusterTLS(h Home) (*tls.Config, error) {
 	}), nil
 }
 
-// Outdated reports whether a post office that was given j has to begin anew, because rooms are to be kept otherwise:
-// in the cluster, which they were not, or on more of its servers.
+// Outdated reports whether a post office that was started with j must restart, because rooms must be kept elsewhere:
+// in the cluster for the first time, or on more of its servers.
 func (j *Journal) Outdated(c *Cluster) bool {
 	if j.Servers == 0 {
 		return c.KeepsRooms() && !j.Clustered() && j.Kind != KindFile
@@ -233,7 +233,7 @@ func (j *Journal) Outdated(c *Cluster) bool {
 	return c.KeepsRooms() && Replicas(len(c.Members)) != Replicas(j.Servers)
 }
 
-// join has new rooms kept in the cluster of this machine, unless the configuration names servers itself.
+// join puts new rooms into the cluster of this machine, unless the configuration names servers itself.
 func (c *Config) join(cluster *Cluster) {
 	j := &c.Journal
 	if !cluster.KeepsRooms() || len(j.URLs) > 0 || j.Kind == KindFile {

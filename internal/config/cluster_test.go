@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// clusterOf writes down that a data directory is a machine of a cluster.
+// clusterOf makes a data directory a machine of a cluster.
 func clusterOf(t *testing.T, home Home, names ...mail.Machine) *Cluster {
 	t.Helper()
 	c := &Cluster{ID: "lab", Machine: names[0]}
@@ -29,7 +29,7 @@ func clusterOf(t *testing.T, home Home, names ...mail.Machine) *Cluster {
 	return c
 }
 
-// TestJournalOfCluster holds what a machine of a cluster makes of its configuration.
+// TestJournalOfCluster checks the resulting configuration of a machine of a cluster.
 func TestJournalOfCluster(t *testing.T) {
 	for _, tt := range []struct {
 		what, text string
@@ -59,7 +59,7 @@ func TestJournalOfCluster(t *testing.T) {
 	}
 }
 
-// TestOutdated holds when a post office begins anew.
+// TestOutdated checks when a post office restarts.
 func TestOutdated(t *testing.T) {
 	of := func(n int) *Cluster { return &Cluster{Members: make([]Member, n)} }
 	for _, tt := range []struct {
@@ -83,7 +83,7 @@ func TestOutdated(t *testing.T) {
 	}
 }
 
-// TestClusterFile holds what is taken of a file that somebody else may have written.
+// TestClusterFile checks which files are accepted, given that someone else may have written one.
 func TestClusterFile(t *testing.T) {
 	home := Home(t.TempDir())
 	c := clusterOf(t, home, "a", "b")

@@ -112,7 +112,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// Editors on Windows begin UTF-8 with a byte order mark.
+// Editors on Windows start UTF-8 files with a byte order mark.
 func TestByteOrderMark(t *testing.T) {
 	c, err := load(t, "\ufefflisten = \"127.0.0.1:9\"\n", nil)
 	if err != nil || c.Listen != "127.0.0.1:9" {
@@ -165,7 +165,7 @@ age = "forever"
 	}
 }
 
-// What print writes is a configuration that means the same.
+// The output of print is an equivalent configuration.
 func TestPrintLoadsAgain(t *testing.T) {
 	c, err := load(t, "[rooms.\"小克\"]\ntag_namespaces = [\"team\"]\norchestrators = "+
 		"[\"小克\"]\n[rooms.\"小克\".retention]\ncount = -1\n", nil)
@@ -211,7 +211,7 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-// The addresses of NATS servers may hold passwords, which nobody is shown.
+// The addresses of NATS servers may contain passwords, which must not be shown.
 func TestJournalPrints(t *testing.T) {
 	c, err := load(t, "[journal]\nkind = \"jetstream\"\nurls = [\"nats://post:hidden@10.0.0.1:4222\"]\n"+
 		"[machine]\nname = \"laptop-2\"\n", nil)

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Duration is a span of time in a configuration: Go's notation and, in front of it or alone, weeks and days ("2w",
-// "7d", "1d12h"). "forever" and "never" are negative. Zero means that nothing was said.
+// Duration is a span of time in a configuration: Go's notation, optionally preceded by weeks and days, which may also
+// be alone ("2w", "7d", "1d12h"). "forever" and "never" are negative. Zero means unset.
 type Duration time.Duration
 
 // Forever is a Duration without end.

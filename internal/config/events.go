@@ -1,10 +1,10 @@
 package config
 
-// Events is what is told to programs of others over MCP (docs/mcp.md, Events).
+// Events configures the events for foreign programs over MCP (docs/mcp.md, Events).
 type Events struct {
-	// Webhooks lets holders of tokens have events sent to addresses.
+	// Webhooks allows holders of tokens to have events sent to addresses.
 	Webhooks bool `toml:"webhooks"`
-	// Private lets these be of this machine and of private networks, and without TLS.
+	// Private allows addresses of this machine and of private networks, and without TLS.
 	Private bool `toml:"webhooks_to_private_addresses"`
 }
 

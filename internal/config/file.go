@@ -20,70 +20,71 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Config is what a post office is told. A zero value in it means the default.
+// Config is the configuration of a post office. A zero value in it means the default.
 type Config struct {
 	Home Home `toml:"-"`
 
-	// Listen is the TCP address, or "none". Empty means DefaultListen, and that the post office goes on without TCP if
-	// somebody else listens there.
+	// Listen is the TCP address, or "none". Empty means DefaultListen, and that the post office continues without TCP
+	// if another process listens there.
 	Listen string `toml:"listen"`
-	// TokenSocket is the path of a Unix socket for other users and containers: there only tokens count. "": none.
+	// TokenSocket is the path of a Unix socket for other users and containers, which accepts only tokens. "": none.
 	TokenSocket string   `toml:"token_socket"`
 	Insecure    bool     `toml:"insecure"`  // allow Listen to be reached from other machines without TLS
-	RoomIdle    Duration `toml:"room_idle"` // a room that nobody used for so long is closed; default 10m
-	IdleExit    Duration `toml:"idle_exit"` // a post office that a command started leaves after this; default 1h
+	RoomIdle    Duration `toml:"room_idle"` // an unused room is closed after this; default 10m
+	IdleExit    Duration `toml:"idle_exit"` // a post office that a command started exits after this; default 1h
 	LogLevel    string   `toml:"log_level"` // debug, info, warn or error; default info
-	// AgentCheck has no effect any more: files of earlier versions may have it.
+	// AgentCheck no longer has an effect: files of earlier versions may have it.
 	AgentCheck string `toml:"agent_check"`
-	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is
-	// empty. How to write to them is documented nowhere.
+	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if empty.
+	// Their protocol is undocumented.
 	ClaudeBelow string `toml:"claude_below"`
-	// ClaudeTeams says what becomes of a team of Claude Code whose lead is a session that hooks have told of:
-	// TeamsBridged, or "" for that, or TeamsLeft.
+	// ClaudeTeams decides about a Claude Code team whose lead is a session that hooks have reported: TeamsBridged, or
+	// "" for that, or TeamsLeft.
 	ClaudeTeams string `toml:"claude_teams"`
 
-	User    User    `toml:"user"`    // how the person is known
+	User    User    `toml:"user"`    // how the person is recognised
 	TLS     TLS     `toml:"tls"`     // for other machines
-	Notify  Notify  `toml:"notify"`  // how the person is told of mail
+	Notify  Notify  `toml:"notify"`  // how the person is notified of mail
 	Journal Journal `toml:"journal"` // where new rooms are kept
 	Machine Machine `toml:"machine"` // on which the post office runs
-	Outbox  Outbox  `toml:"outbox"`  // what is kept here while the way to a room is away
-	Events  Events  `toml:"events"`  // what is told to programs of others over MCP
+	Outbox  Outbox  `toml:"outbox"`  // mail kept here while the connection to a room is away
+	Events  Events  `toml:"events"`  // events for foreign programs over MCP
 
-	Room  Room                   `toml:"room"`  // of every room
-	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room
+	Room  Room                   `toml:"room"`  // for every room
+	Rooms map[mail.RoomName]Room `toml:"rooms"` // for single rooms, overriding Room
 }
 
-// User is how the person is known.
+// User configures how the person is recognised.
 type User struct {
-	// Terminals are names of programs at which the person sits, besides the terminal programs that are known.
+	// Terminals are names of programs at which the person sits, in addition to the known terminal programs.
 	Terminals []string `toml:"terminals"`
-	// Confirm has acts of weight ask for the person's passphrase, once a terminal.
+	// Confirm makes important acts ask for the person's passphrase, once per terminal.
 	Confirm bool `toml:"confirm"`
 }
 
-// TLS is an address for other machines, such as a phone, beside Listen.
+// TLS is an address for other machines, such as a phone, in addition to Listen.
 type TLS struct {
 	Listen string `toml:"listen"` // HOST:PORT; "": none
-	// Cert and Key are the files of a certificate, in PEM. Without them the post office makes one and keeps it.
+	// Cert and Key are the files of a certificate, in PEM. Without them the post office creates one and keeps it.
 	Cert string `toml:"cert"`
 	Key  string `toml:"key"`
-	// URL is where other machines find that address, if something stands between; its host is one of ours then.
+	// URL is where other machines find that address, if it differs, for example with a proxy; its host is then
+	// accepted as ours.
 	URL string `toml:"url"`
 }
 
-// address reads a URL of one of these schemes, which names a host.
+// address parses a URL that has a host and one of these schemes.
 func address(s string, schemes ...string) (*url.URL, bool) {
 	u, err := url.Parse(s)
 	return u, err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
 }
 
-// bad is what is wrong with a section.
+// bad returns an error about a section.
 func bad(section, format string, args ...any) error {
 	return mail.Errorf(mail.Invalid, "[%s] "+format, append([]any{section}, args...)...)
 }
 
-// check returns what is wrong with t by itself.
+// check returns what is wrong within t.
 func (t *TLS) check() error {
 	if (t.Cert == "") != (t.Key == "") {
 		return bad("tls", "has cert or key alone: name both files, or neither, and one is made")
@@ -95,60 +96,60 @@ func (t *TLS) check() error {
 	return nil
 }
 
-// Room is what a room is told.
+// Room is the configuration of a room.
 type Room struct {
 	MaxBody       int      `toml:"max_body"`       // bytes; default mail.MaxBody
-	TagNamespaces []string `toml:"tag_namespaces"` // besides mail.TagNamespaces
-	// Orchestrators are agents that hold that role, which no agent gives to itself.
+	TagNamespaces []string `toml:"tag_namespaces"` // in addition to mail.TagNamespaces
+	// Orchestrators are agents with that role, which no agent can give itself.
 	Orchestrators []mail.Name `toml:"orchestrators"`
 	Retention     Retention   `toml:"retention"`
 	TTL           TTL         `toml:"ttl"`
 	Limits        Limits      `toml:"limits"`
 	A2A           A2A         `toml:"a2a"` // the door for guests who speak A2A
-	// Claims says what becomes of a write to what another agent holds: a policy.ClaimRule; default warn.
+	// Claims decides about an agent's write to a file that another agent holds: a policy.ClaimRule; default warn.
 	Claims      string   `toml:"claims"`
-	ClaimsQuiet Duration `toml:"claims_quiet"` // how long a file stays its writer's after a turn
-	// Scheduled is mail that is sent again and again, in the section of a room only.
+	ClaimsQuiet Duration `toml:"claims_quiet"` // how long after a turn a file stays its writer's
+	// Scheduled is recurring mail, only in the section of a room.
 	Scheduled []Scheduled `toml:"scheduled"`
-	// GitHub is what of GitHub becomes mail, in the section of a room only; nil: nothing.
+	// GitHub turns GitHub's news into mail, only in the section of a room; nil: none.
 	GitHub *GitHub `toml:"github"`
-	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a
-	// room, takes away what all rooms have.
+	// Wake configures how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty entry in the section
+	// of a room cancels that of all rooms.
 	Wake map[string]Wake `toml:"wake"`
 }
 
-// Retention is policy.Retention in a file.
+// Retention is policy.Retention in a configuration file.
 type Retention struct {
 	Age   Duration `toml:"age"`
 	Count int      `toml:"count"` // negative: no limit
 }
 
-// TTL is policy.TTL in a file.
+// TTL is policy.TTL in a configuration file.
 type TTL struct {
 	Agent Duration `toml:"agent"`
 	Tag   Duration `toml:"tag"`
 	All   Duration `toml:"all"`
 }
 
-// Defaults that no other package knows.
+// Defaults that are defined in no other package.
 const (
 	DefaultListen   = "127.0.0.1:8765"
 	DefaultRoomIdle = Duration(10 * time.Minute)
 	DefaultIdleExit = Duration(time.Hour)
-	// DefaultClaudeBelow ends the minor version in which the form of messages was seen, and with later types compared.
+	// DefaultClaudeBelow ends the minor version in which the message format was seen, and compared with later types.
 	DefaultClaudeBelow = "2.2.0"
 )
 
-// What becomes of teams of Claude Code.
+// Values of ClaudeTeams.
 const (
 	TeamsBridged = "bridge" // their directories are bridged
 	TeamsLeft    = "leave"  // only the person bridges them
 )
 
-// maxBodyLimit keeps a journal line within what readers of the journal take.
+// maxBodyLimit keeps a journal line within the limits of the journal's readers.
 const maxBodyLimit = 16 << 20
 
-// Load returns the configuration of the post office at home: its config.toml, if there is one, and on top of that the
+// Load returns the configuration of the post office at home: its config.toml, if there is one, overridden by the
 // environment.
 func Load(home Home, getenv func(string) string) (Config, error) {
 	c := Config{Home: home}
@@ -170,7 +171,7 @@ func Load(home Home, getenv func(string) string) (Config, error) {
 	return c, c.Check()
 }
 
-// overlay applies the variables of the environment.
+// overlay applies the environment variables.
 func (c *Config) overlay(getenv func(string) string) error {
 	for _, v := range []struct {
 		name string
@@ -204,7 +205,7 @@ func (c *Config) overlay(getenv func(string) string) error {
 	return nil
 }
 
-// Check returns what is wrong with the values, and sets no default.
+// Check returns what is wrong with the values. It sets no defaults.
 func (c *Config) Check() error {
 	if _, err := c.Level(); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (r *Room) check(section string) error {
 	return cmp.Or(r.A2A.check(section), r.checkScheduled(section), r.checkGitHub(section), checkWakes(section, r.Wake))
 }
 
-// Level returns the least serious level that is logged.
+// Level returns the lowest level that is logged.
 func (c *Config) Level() (slog.Level, error) {
 	level, ok := map[string]slog.Level{"debug": slog.LevelDebug, "": slog.LevelInfo, "info": slog.LevelInfo,
 		"warn": slog.LevelWarn, "error": slog.LevelError}[c.LogLevel]
@@ -272,7 +273,7 @@ func (c *Config) Level() (slog.Level, error) {
 	return level, nil
 }
 
-// For returns what one room is told: its own section on top of [room].
+// For returns the configuration of one room: its own section overrides [room].
 func (c *Config) For(name mail.RoomName) Room {
 	own := c.Rooms[name]
 	r := over(c.Room, own)
@@ -280,7 +281,7 @@ func (c *Config) For(name mail.RoomName) Room {
 	return r
 }
 
-// over returns what a section says on top of what is said for all: a key that is not given says nothing.
+// over returns all, overridden by own: an unset key overrides nothing.
 func over[T any](all, own T) T {
 	lay(reflect.ValueOf(&all).Elem(), reflect.ValueOf(own))
 	return all
@@ -297,14 +298,13 @@ func lay(into, own reflect.Value) {
 	}
 }
 
-// Policy returns r's retention and lives as the policy package has them.
+// Policy returns r's retention and TTLs in the types of the policy package.
 func (r Room) Policy() (policy.Retention, policy.TTL) {
 	return policy.Retention{Age: time.Duration(r.Retention.Age), Count: r.Retention.Count},
 		policy.TTL{Agent: time.Duration(r.TTL.Agent), Tag: time.Duration(r.TTL.Tag), All: time.Duration(r.TTL.All)}
 }
 
-// plainText returns the text of a file without the byte order mark that Windows editors put before it. TOML is UTF-8
-// only.
+// plainText returns the text of a file without the byte order mark that Windows editors add. TOML is UTF-8 only.
 func plainText(file string, text []byte) ([]byte, error) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return nil, mail.Errorf(mail.Invalid, "%s is UTF-16 text; save it as UTF-8. Nothing of it was read", file)

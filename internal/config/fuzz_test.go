@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FuzzFile holds that no text of a config.toml or a project's file does more than be refused with words for the
-// person, and that what is accepted can be used.
+// FuzzFile checks that every text of a config.toml or a project's file is either usable or refused with a message for
+// the person.
 func FuzzFile(f *testing.F) {
 	for _, s := range []string{
 		"listen = \"127.0.0.1:0\"\n[room.retention]\nage = \"7d\"\ncount = -1\n",
@@ -36,8 +36,8 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzDuration holds that a span of time that is read is not negative unless it is for ever, and is written so that
-// it is read as the same.
+// FuzzDuration checks that a parsed span of time is not negative unless it is forever, and that writing and parsing
+// it returns the same.
 func FuzzDuration(f *testing.F) {
 	for _, s := range []string{"30s", "1w2d3h", "forever", "65535w", "300000000000h", "-1s", "1d-1h", "1h1d", "1.5h",
 		"9223372036s"} {

@@ -10,8 +10,8 @@ import (
 )
 
 // commonDir returns the directory that all worktrees of the Git repository around dir share, with symbolic links
-// resolved, or "" if there is none. It reads what git-rev-parse --git-common-dir reads (gitrepository-layout(5)),
-// because starting git costs as much time as a whole command may take.
+// resolved, or "" if there is none. It reads the same files as git-rev-parse --git-common-dir
+// (gitrepository-layout(5)), because starting git takes as long as a whole command may take.
 func commonDir(dir string) string {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -29,8 +29,8 @@ func commonDir(dir string) string {
 	}
 }
 
-// gitDir returns the Git directory that belongs to dir itself: dir/.git, what a .git file points to, or dir if it is a
-// bare repository. Like Git it passes over a .git without HEAD: sandboxes leave empty ones, for instance in /tmp.
+// gitDir returns the Git directory that belongs to dir itself: dir/.git, the target of a .git file, or dir if it is a
+// bare repository. Like Git it ignores a .git without HEAD: sandboxes leave empty ones, for instance in /tmp.
 func gitDir(dir string) string {
 	git := filepath.Join(dir, ".git")
 	info, err := os.Stat(git)
@@ -52,7 +52,7 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// pointer reads a file that holds one path behind a prefix; a relative one is relative to the file.
+// pointer reads a file with one path after a prefix; a relative path is relative to the file.
 func pointer(file, prefix string) string {
 	text, err := durable.ReadFile(file)
 	if err != nil {
@@ -81,8 +81,8 @@ func resolveCommon(git string) string {
 	return real
 }
 
-// originURL returns the first url of the remote "origin", or "". Includes are not followed: nobody keeps origin in
-// one.
+// originURL returns the first url of the remote "origin", or "". It does not follow includes: origin is not kept in
+// one in practice.
 func originURL(common string) string {
 	f, err := durable.Open(filepath.Join(common, "config"))
 	if err != nil {
@@ -104,7 +104,7 @@ func originURL(common string) string {
 	return ""
 }
 
-// isOrigin knows both spellings of a section: [remote "origin"] and the old [remote.origin].
+// isOrigin recognises both spellings of a section: [remote "origin"] and the old [remote.origin].
 func isOrigin(section string) bool {
 	name, sub, ok := strings.Cut(section, " ")
 	if !ok {
@@ -113,7 +113,7 @@ func isOrigin(section string) bool {
 	return strings.EqualFold(name, "remote") && strings.TrimSpace(sub) == `"origin"`
 }
 
-// configValue takes quotes and a comment off a value (git-config(1), "Syntax").
+// configValue removes quotes and a comment from a value (git-config(1), "Syntax").
 func configValue(s string) string {
 	var b strings.Builder
 	quoted, escaped := false, false

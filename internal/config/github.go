@@ -12,14 +12,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Bounds of a GitHub section.
+// Limits of a GitHub section.
 const (
 	maxRepos    = 20
 	minPoll     = Duration(30 * time.Second) // GitHub counts requests by the hour
 	minHookWord = 16                         // bytes of a secret
 )
 
-// GitHub says what of GitHub becomes mail in a room, and how it is heard of.
+// GitHub configures which of GitHub's news become mail in a room, and how they are received.
 type GitHub struct {
 	Repos      []string `toml:"repos"`       // OWNER/NAME
 	SecretFile string   `toml:"secret_file"` // its first line is the secret of the webhook; "": no webhook
@@ -58,7 +58,7 @@ func (r *Room) checkGitHub(section string) error {
 	return nil
 }
 
-// Secret reads the secret of the webhook, which is not kept: it may be changed while the post office runs.
+// Secret reads the secret of the webhook. It is not cached: it may change while the post office runs.
 func (g *GitHub) Secret() ([]byte, error) {
 	text, err := durable.ReadFile(g.SecretFile)
 	if err != nil {
@@ -81,8 +81,8 @@ func (g *GitHub) rows() []row {
 	}
 }
 
-// Checkout returns the branch that is checked out in a directory, and the repository, as OWNER/NAME, that it came
-// from; "" of what there is not.
+// Checkout returns the branch that is checked out in a directory, and the repository, as OWNER/NAME, from which it
+// came; "" for a missing one.
 func Checkout(dir string) (branch, repo string) {
 	git := gitDir(ProjectDir(dir))
 	if git == "" {
@@ -94,7 +94,7 @@ func Checkout(dir string) (branch, repo string) {
 	}
 	origin := normalURL(originURL(resolveCommon(git)))
 	parts := strings.FieldsFunc(origin, func(r rune) bool { return r == '/' || r == ':' })
-	if len(parts) < 3 || strings.HasPrefix(origin, "/") || parts[0] == "file" { // else a host and the two
+	if len(parts) < 3 || strings.HasPrefix(origin, "/") || parts[0] == "file" { // else a host, owner and name
 		return branch, ""
 	}
 	return branch, strings.Join(parts[len(parts)-2:], "/")

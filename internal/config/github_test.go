@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGitHubSection holds what a section says, that what is wrong with one is said, and that it is printed as it is
-// read.
+// TestGitHubSection checks that a section is read, that its errors are reported, and that its printed form is
+// equivalent.
 func TestGitHubSection(t *testing.T) {
 	load := func(text string) (Config, error) {
 		home := Home(t.TempDir())
@@ -48,7 +48,7 @@ func TestGitHubSection(t *testing.T) {
 	}
 }
 
-// TestCheckout holds which branch and repository a directory is said to be of.
+// TestCheckout checks the branch and repository of a directory.
 func TestCheckout(t *testing.T) {
 	for _, test := range []struct{ head, origin, branch, repo string }{
 		{"ref: refs/heads/main\n", "git@github.com:me/shop.git", "main", "me/shop"},

@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Home is the data directory of one post office, an absolute path. It is readable by its owner only.
+// Home is the data directory of one post office, an absolute path. Only its owner can read it.
 type Home string
 
-// FindHome returns the data directory: $PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else ~/.local/state/pennypost.
-// It makes nothing.
+// FindHome returns the data directory: $PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else
+// ~/.local/state/pennypost. It creates nothing.
 func FindHome(getenv func(string) string) (Home, error) {
 	if dir := getenv("PENNYPOST_HOME"); dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -40,7 +40,7 @@ func FindHome(getenv func(string) string) (Home, error) {
 	return Home(filepath.Join(home, ".local", "state", "pennypost")), nil
 }
 
-// Create makes the data directory if it is not there, and takes it away from everybody but its owner.
+// Create creates the data directory if it does not exist, and closes it to everyone but its owner.
 func (h Home) Create() error {
 	if err := os.MkdirAll(string(h), 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -66,7 +66,7 @@ func (h Home) Token() string { return h.file("token") }
 // Host is the file with the name under which browsers know the pages.
 func (h Home) Host() string { return h.file("host") }
 
-// TLS is the file with the certificate that the post office has made, and its key.
+// TLS is the file with the post office's own certificate, and its key.
 func (h Home) TLS() string { return h.file("tls.pem") }
 
 // Sessions is the file with the browsers that are logged in to the pages.
@@ -78,75 +78,76 @@ func (h Home) Joined() string { return h.file("joined.json") }
 // Scripts is the file with the credentials for scripts.
 func (h Home) Scripts() string { return h.file("scripts.json") }
 
-// Passphrase is the file with what the person's passphrase is known by.
+// Passphrase is the file for checking the person's passphrase.
 func (h Home) Passphrase() string { return h.file("passphrase.json") }
 
-// Doors is the file with what it takes to get at the sessions of agents on this machine, secrets included.
+// Doors is the file with the access data for the sessions of agents on this machine, secrets included.
 func (h Home) Doors() string { return h.file("doors.json") }
 
 // Turns is the file with the sessions in which agents were last woken over ACP.
 func (h Home) Turns() string { return h.file("acp.json") }
 
-// Machine is the file with what tells this data directory from others on machines of the same name.
+// Machine is the file with the id that distinguishes this data directory from others on machines of the same name.
 func (h Home) Machine() string { return h.file("machine") }
 
-// Shown is the directory of what terminals were shown, by which messages have short numbers there.
+// Shown is the directory with the messages that terminals have displayed, which gives messages short numbers there.
 func (h Home) Shown() string { return h.file("shown") }
 
 // Screen is the file with the room that the full-screen view shows; empty or missing: all.
 func (h Home) Screen() string { return h.file("screen") }
 
-// Told is the file with what the person was told when no page was in sight.
+// Told is the file with the notifications to the person while no page was visible.
 func (h Home) Told() string { return h.file("notify.json") }
 
-// Teams is the file with the teams of Claude Code that were bridged by themselves.
+// Teams is the file with the teams of Claude Code that were bridged automatically.
 func (h Home) Teams() string { return h.file("teams.json") }
 
-// Dialogs is the directory of what agents' clients ask at present, which goes into no backup.
+// Dialogs is the directory with the current questions of agents' clients. It is not part of backups.
 func (h Home) Dialogs() string { return h.file("dialogs") }
 
-// Outbox is the file with the mail that is kept here because the way to its room is away.
+// Outbox is the file with the mail that is kept here while the connection to its room is away.
 func (h Home) Outbox() string { return h.file("outbox.jsonl") }
 
-// Doubts is the file of sends that failed and may have arrived all the same.
+// Doubts is the file with failed sends that may have arrived nevertheless.
 func (h Home) Doubts() string { return h.file("doubts.json") }
 
-// Erased is the file of erased messages whose text may still be in the logs of NATS servers.
+// Erased is the file with erased messages whose text may still be in the logs of NATS servers.
 func (h Home) Erased() string { return h.file("erased.json") }
 
-// A2A is the file of to whom news of tasks is pushed over A2A, secrets included. It goes into no backup.
+// A2A is the file with the receivers of push notifications about tasks over A2A, secrets included. It is not part of
+// backups.
 func (h Home) A2A() string { return h.file("a2a.json") }
 
-// Events is the file of the addresses that are told of events over MCP, secrets included. It goes into no backup.
+// Events is the file with the addresses that receive events over MCP, secrets included. It is not part of backups.
 func (h Home) Events() string { return h.file("events.json") }
 
-// GitHub is the directory of what is known of pull requests and checks, and how far gh was asked. It goes into no
-// backup.
+// GitHub is the directory with the known state of pull requests and checks, and the progress of polling gh. It is not
+// part of backups.
 func (h Home) GitHub() string { return h.file("github") }
 
-// File is the configuration.
+// File is the configuration file.
 func (h Home) File() string { return h.file("config.toml") }
 
 // Rooms is the directory of the rooms' directories.
 func (h Home) Rooms() string { return h.file("rooms") }
 
-// Removed is the directory to which rooms are moved that were removed.
+// Removed is the directory for removed rooms.
 func (h Home) Removed() string { return h.file("removed") }
 
 // Lock is the file that the running post office holds locked.
 func (h Home) Lock() string { return h.file("pennypost.lock") }
 
-// StartLock is the file that whoever starts a post office holds locked meanwhile.
+// StartLock is the file that a process holds locked while it starts a post office.
 func (h Home) StartLock() string { return h.file("start.lock") }
 
-// Log is where a post office writes that was started by a command instead of a person.
+// Log is the log of a post office that was started by a command instead of a person.
 func (h Home) Log() string { return h.file("daemon.log") }
 
-// maxSocketPath is the longest path of a Unix socket that every system takes: macOS has room for 104 bytes and a NUL.
+// maxSocketPath is the longest path of a Unix socket that every system accepts: macOS has room for 104 bytes and a
+// NUL.
 const maxSocketPath = 103
 
-// Files are the files and directories of a post office that are there now, and nothing that somebody else put beside
-// them.
+// Files returns the existing files and directories of a post office, without foreign ones beside them.
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Turns(), h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(),
@@ -155,7 +156,7 @@ func (h Home) Files() (there []string) {
 		h.ClusterCodes(), h.Servers(), h.ServerLock(),
 		h.ServerLog(), h.file("nats.sock")}
 	for _, path := range ours {
-		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
+		for _, suffix := range []string{"", ".1"} { // the log has an older part
 			if _, err := os.Lstat(path + suffix); err == nil {
 				there = append(there, path+suffix)
 			}
@@ -164,9 +165,9 @@ func (h Home) Files() (there []string) {
 	return there
 }
 
-// Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory would have too long a
-// path for the system, it is a name made from the path's hash in a directory of this user in /tmp. $TMPDIR is not
-// asked: agent clients and their owner have different ones.
+// Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory has too long a path
+// for the system, the name is derived from the path's hash, in a directory of this user in /tmp. $TMPDIR is ignored:
+// agents' clients and their owner have different ones.
 func (h Home) Socket() string { return h.socket("pennypost.sock") }
 
 func (h Home) socket(name string) string {
@@ -184,8 +185,8 @@ func (h Home) socket(name string) string {
 
 func shortDir() string { return "/tmp/pennypost-" + strconv.Itoa(os.Getuid()) }
 
-// CheckSocket refuses a socket whose directory another user could have put there: anybody may make names in /tmp. With
-// create, the directory is made first.
+// CheckSocket refuses a socket in a directory that another user could have created: anyone may create names in /tmp.
+// With create, the directory is created first.
 func (h Home) CheckSocket(create bool) error {
 	dir := filepath.Dir(h.Socket())
 	if dir != shortDir() {
@@ -198,7 +199,7 @@ func (h Home) CheckSocket(create bool) error {
 	}
 	info, err := os.Lstat(dir)
 	if os.IsNotExist(err) && !create {
-		return nil // nobody listens there
+		return nil // no post office listens there
 	}
 	if err != nil {
 		return fmt.Errorf("look at the directory of the socket: %w", err)

@@ -10,39 +10,39 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Journal says where the rooms are kept that this post office makes. One that is made stays where it is: see
+// Journal configures where this post office keeps the rooms that it creates. Existing rooms stay where they are: see
 // "pennypost rooms move".
 type Journal struct {
 	Kind     string   `toml:"kind"`     // KindFile, the default, or KindJetStream
 	URLs     []string `toml:"urls"`     // of the NATS servers
 	Replicas int      `toml:"replicas"` // of each room; default DefaultReplicas
 	// Monitor are the addresses of the servers' monitoring, where their settings are read. Without them the system
-	// account is asked, if these credentials may.
+	// account is asked, if these credentials are allowed to.
 	Monitor     []string `toml:"monitor"`
 	Credentials string   `toml:"credentials"` // file of NATS credentials
-	CA          string   `toml:"ca"`          // file of the certificates that the servers' are signed by, in PEM
+	CA          string   `toml:"ca"`          // file of the CA certificates that signed the servers', in PEM
 	Cert        string   `toml:"cert"`        // file of this machine's certificate
 	Key         string   `toml:"key"`         // file of its key
-	Prefix      string   `toml:"prefix"`      // of the names of streams; default DefaultPrefix
-	// Servers is how many machines the cluster had that "pennypost cluster" has made or joined, whose servers know
-	// this one by its key: see ClusterTLS. 0: the servers are others, or there are none.
+	Prefix      string   `toml:"prefix"`      // of stream names; default DefaultPrefix
+	// Servers is the number of machines in the cluster that "pennypost cluster" has made or joined, whose servers
+	// know this one by its key: see ClusterTLS. 0: the servers are others, or there are none.
 	Servers int `toml:"-"`
 }
 
 // Machine is the machine on which the post office runs.
 type Machine struct {
-	Name mail.Machine `toml:"name"` // default: the name of the host
-	// Admit says who comes into rooms on NATS servers: AdmitListed, the default, or AdmitAnyone.
+	Name mail.Machine `toml:"name"` // default: the host name
+	// Admit decides who may enter rooms on NATS servers: AdmitListed, the default, or AdmitAnyone.
 	Admit string `toml:"admit"`
 }
 
-// What Machine.Admit may be.
+// Values of Machine.Admit.
 const (
-	AdmitListed = "listed" // who is admitted, or a member of the cluster of "pennypost cluster"
-	AdmitAnyone = "anyone" // who has the password of the servers, by the first key that it shows
+	AdmitListed = "listed" // admitted machines and members of the cluster of "pennypost cluster"
+	AdmitAnyone = "anyone" // any machine with the servers' password, by the first key that it shows
 )
 
-// Outbox bounds the mail that is kept on this machine while the way to its room is away.
+// Outbox limits the mail that is kept on this machine while the connection to a room is away.
 type Outbox struct {
 	Letters   int `toml:"letters"`   // default DefaultOutboxLetters; -1: none is kept
 	Megabytes int `toml:"megabytes"` // of its file; default DefaultOutboxMegabytes
@@ -70,7 +70,7 @@ func (o *Outbox) rows() []row {
 	}
 }
 
-// What Journal.Kind may be.
+// Values of Journal.Kind.
 const (
 	KindFile      = "file"
 	KindJetStream = "jetstream"
@@ -82,10 +82,10 @@ const (
 	DefaultPrefix   = "pennypost"
 )
 
-// maxReplicas is what a NATS server allows.
+// maxReplicas is the NATS servers' limit.
 const maxReplicas = 5
 
-// Clustered reports whether there are NATS servers to keep rooms on.
+// Clustered reports whether there are NATS servers for rooms.
 func (j *Journal) Clustered() bool { return len(j.URLs) > 0 }
 
 // check returns what is wrong with j.
@@ -116,7 +116,7 @@ func (j *Journal) check() error {
 	return nil
 }
 
-// withoutPassword is an address as it may be shown.
+// withoutPassword returns an address that is safe to show.
 func withoutPassword(s string) string {
 	if u, err := url.Parse(s); err == nil {
 		return u.Redacted()
@@ -140,7 +140,7 @@ func (m *Machine) check() error {
 	return nil
 }
 
-// MachineName returns by which name the machine is known: that of the configuration, else that of the host.
+// MachineName returns the name of the machine: the configured one, else the host's.
 func (c *Config) MachineName() mail.Machine {
 	if c.Machine.Name != "" {
 		return c.Machine.Name

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Limits is policy.Limits in a file. Negative numbers, and "forever" for spans of time, mean no limit.
+// Limits is policy.Limits in a configuration file. Negative numbers, and "forever" for spans of time, mean no limit.
 type Limits struct {
 	Exchanges      int      `toml:"exchanges"`
 	ExchangeWindow Duration `toml:"exchange_window"`
@@ -18,7 +18,7 @@ type Limits struct {
 	Children       int      `toml:"children"`
 }
 
-// Breakers returns r's limits as the policy package has them.
+// Breakers returns r's limits in the types of the policy package.
 func (r Room) Breakers() policy.Limits {
 	l := r.Limits
 	return policy.Limits{

@@ -8,10 +8,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// NoTCP is the listen address of a post office with nothing but its Unix socket.
+// NoTCP is the listen address of a post office with only its Unix socket.
 const NoTCP = "none"
 
-// checkListen returns what is wrong with how the addresses are written.
+// checkListen returns what is wrong with the syntax of the addresses.
 func (c *Config) checkListen() error {
 	if c.Listen != "" && c.Listen != NoTCP {
 		if _, err := hostOf(c.Listen); err != nil {
@@ -30,8 +30,8 @@ func (c *Config) checkListen() error {
 	return nil
 }
 
-// CheckServe returns why a post office would not listen as it is told: its flags are applied by then. It refuses an
-// address that says more than its author may have meant, one that other machines reach.
+// CheckServe returns why a post office cannot listen as configured, after its flags were applied. It refuses an
+// address that other machines can reach, which its author may not have intended.
 func (c *Config) CheckServe() error {
 	if err := c.checkListen(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (c *Config) CheckServe() error {
 // Load returns the certificate that t names.
 func (t *TLS) Load() (tls.Certificate, error) { return tls.LoadX509KeyPair(t.Cert, t.Key) }
 
-// hostOf returns the host of an address to listen on. A port alone would mean every network.
+// hostOf returns the host of a listen address. A port alone would mean every network.
 func hostOf(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	switch {
@@ -77,7 +77,7 @@ func hostOf(address string) (string, error) {
 	return host, nil
 }
 
-// isPort reports whether something can listen there: at a number, or at one of the few names that systems know.
+// isPort reports whether port is a valid port: a number, or one of the few names that systems know.
 func isPort(port string) bool {
 	_, err := net.LookupPort("tcp", port)
 	return err == nil && port != ""

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Notify says how the person is told of mail when no page is in sight. A channel is on if it has a section.
+// Notify configures how the person is notified of mail when no page is visible. A channel is on if it has a section.
 type Notify struct {
-	Telling // of every channel that does not say otherwise
+	Telling // defaults for all channels
 
 	Desktop  *NotifyDesktop  `toml:"desktop"`
 	Ntfy     *NotifyNtfy     `toml:"ntfy"`
@@ -24,13 +24,13 @@ type Notify struct {
 	Command  *NotifyCommand  `toml:"command"`
 }
 
-// Telling is what a channel tells, and when.
+// Telling is what a channel reports, and when.
 type Telling struct {
 	What        What   `toml:"what"`         // default DefaultWhat
 	Quiet       Quiet  `toml:"quiet"`        // default: no quiet hours
-	QuietUrgent *bool  `toml:"quiet_urgent"` // urgent mail is told in quiet hours too
-	Text        *bool  `toml:"text"`         // the first words go along; by default not to ntfy and Telegram
-	URL         string `toml:"url"`          // where the person's browser finds the pages; "": no link goes along
+	QuietUrgent *bool  `toml:"quiet_urgent"` // urgent mail is reported in quiet hours too
+	Text        *bool  `toml:"text"`         // includes the first words; by default not for ntfy and Telegram
+	URL         string `toml:"url"`          // where the person's browser finds the pages; "": no link
 }
 
 // NotifyDesktop shows notifications on the desktop of this machine.
@@ -42,10 +42,10 @@ type NotifyNtfy struct {
 	Server string   `toml:"server"` // default DefaultNtfy
 	Topic  string   `toml:"topic"`
 	Token  Password `toml:"token"` // an access token that may write to Topic and read ReplyTopic
-	// Answers puts the options of a question on buttons. Whoever reads the topic can press them.
+	// Answers puts the options of a question on buttons. Anyone who can read the topic can press them.
 	Answers    bool     `toml:"answers"`
 	ReplyTopic string   `toml:"reply_topic"` // where the buttons write; default: one that cannot be guessed
-	ReplyToken Password `toml:"reply_token"` // goes along with the buttons; it should open nothing but writing there
+	ReplyToken Password `toml:"reply_token"` // sent with the buttons; it should allow only writing there
 }
 
 // NotifyTelegram writes to the person through a bot of Telegram (https://core.telegram.org/bots).
@@ -54,7 +54,7 @@ type NotifyTelegram struct {
 	Server    string   `toml:"server"`     // default DefaultTelegram
 	Token     Password `toml:"token"`      // of the bot
 	TokenFile string   `toml:"token_file"` // its first line is the token
-	Answers   bool     `toml:"answers"`    // questions are answered by buttons and replies
+	Answers   bool     `toml:"answers"`    // questions can be answered by buttons and replies
 }
 
 // NotifyWebhook makes a signed POST.
@@ -62,10 +62,10 @@ type NotifyWebhook struct {
 	Telling
 	Webhook string   `toml:"webhook"`
 	Secret  Secret   `toml:"secret"`
-	Timeout Duration `toml:"timeout"` // default DefaultWakeTimeout, as of NotifyCommand
+	Timeout Duration `toml:"timeout"` // default DefaultWakeTimeout, as in NotifyCommand
 }
 
-// NotifySMTP sends mail by a server.
+// NotifySMTP sends mail through a server.
 type NotifySMTP struct {
 	Telling
 	Host             string   `toml:"host"`
@@ -73,7 +73,7 @@ type NotifySMTP struct {
 	TLS              string   `toml:"tls"`  // SMTPStartTLS, the default, SMTPTLS or SMTPNone
 	User             string   `toml:"user"`
 	PasswordFile     string   `toml:"password_file"`     // its first line
-	PasswordVariable string   `toml:"password_variable"` // of the post office's environment
+	PasswordVariable string   `toml:"password_variable"` // in the post office's environment
 	From             string   `toml:"from"`
 	To               []string `toml:"to"`
 }
@@ -85,18 +85,18 @@ type NotifyCommand struct {
 	Timeout Duration `toml:"timeout"`
 }
 
-// channel is a channel that there can be.
+// channel is a possible channel.
 type channel struct {
 	name    string
 	on      bool
-	section interface { // of one that is on
+	section interface { // if it is on
 		telling() Telling
 		check(section string) error // what is wrong with its own keys
-		rows() []row                // of them
+		rows() []row                // of its own keys
 	}
 }
 
-// channels are those that there can be, in the order in which they stand.
+// channels returns all possible channels, in the order of print.
 func (n *Notify) channels() []channel {
 	return []channel{
 		{"desktop", n.Desktop != nil, n.Desktop}, {"ntfy", n.Ntfy != nil, n.Ntfy},
@@ -106,7 +106,7 @@ func (n *Notify) channels() []channel {
 	}
 }
 
-// NotifyChannels lists the channels that there can be.
+// NotifyChannels lists all possible channels.
 func NotifyChannels() (names []string) {
 	for _, c := range (&Notify{}).channels() {
 		names = append(names, c.name)
@@ -114,7 +114,7 @@ func NotifyChannels() (names []string) {
 	return names
 }
 
-// NotifyChats lists the channels that there can be and are chats: one is paired with the person's.
+// NotifyChats lists the possible channels that are chats, which are paired with the person's.
 func NotifyChats() []string { return []string{"telegram"} }
 
 // On lists the channels that are on.
@@ -127,11 +127,11 @@ func (n *Notify) On() (names []string) {
 	return names
 }
 
-// What TLS of NotifySMTP may be.
+// Values of TLS of NotifySMTP.
 const (
 	SMTPStartTLS = "starttls"
 	SMTPTLS      = "tls"
-	SMTPNone     = "none" // to a server on this machine only
+	SMTPNone     = "none" // only to a server on this machine
 )
 
 // Defaults of channels.
@@ -141,10 +141,10 @@ const (
 	DefaultTelegram = "https://api.telegram.org"
 )
 
-// What is a list of the kinds of mail that are told: "questions", "urgent", or "all".
+// What is a list of the kinds of mail to report: "questions", "urgent", or "all".
 type What string
 
-// Wants reports whether mail is told that asks something, or is urgent.
+// Wants reports whether to report mail that asks something, or is urgent.
 func (w What) Wants(asks, urgent bool) bool {
 	told := map[string]bool{"all": true, "questions": asks, "urgent": urgent}
 	return slices.ContainsFunc(w.kinds(), func(kind string) bool { return told[kind] })
@@ -165,10 +165,10 @@ func (w What) check() bool {
 }
 
 // Quiet is a span of the day, like "22:00-07:30", in which the person is left alone, by the clock of this machine.
-// "none" takes away what [notify] says for all channels.
+// "none" cancels [notify]'s value for all channels.
 type Quiet string
 
-// NoQuiet is no quiet hours.
+// NoQuiet means no quiet hours.
 const NoQuiet Quiet = "none"
 
 // times returns when the span begins and ends, in minutes of the day.
@@ -183,19 +183,19 @@ func (q Quiet) times() (from, to int, ok bool) {
 	return from, to, from != to
 }
 
-// Ends returns when the quiet hours end in which t lies, in the zone of t. ok is false if it lies in none.
+// Ends returns the end of the quiet hours that contain t, in the zone of t. ok is false if none do.
 func (q Quiet) Ends(t time.Time) (end time.Time, ok bool) {
 	begin, end, ok := q.Next(t)
 	return end, ok && !begin.After(t)
 }
 
-// Next returns the quiet hours in which t lies, or else the next to come. ok is false if there are none.
+// Next returns the quiet hours that contain t, or else the next ones. ok is false if there are none.
 func (q Quiet) Next(t time.Time) (begin, end time.Time, ok bool) {
 	from, to, set := q.times()
 	at := func(day, minute int) time.Time {
 		return time.Date(t.Year(), t.Month(), t.Day()+day, 0, minute, 0, 0, t.Location())
 	}
-	for day := -1; set && !t.Before(end); day++ { // those of yesterday may last until now
+	for day := -1; set && !t.Before(end); day++ { // yesterday's may last until now
 		begin, end = at(day, from), at(day, to)
 		if to < from {
 			end = at(day+1, to)
@@ -204,14 +204,14 @@ func (q Quiet) Next(t time.Time) (begin, end time.Time, ok bool) {
 	return begin, end, set
 }
 
-// Over returns what a channel tells whose own section says own.
+// Over returns the settings of a channel whose own section is own.
 func (t Telling) Over(own Telling) Telling {
 	out := over(t, own)
 	out.URL = strings.TrimSuffix(out.URL, "/")
 	return out
 }
 
-// isNtfyTopic reports whether an ntfy server takes text for a topic.
+// isNtfyTopic reports whether text is a valid topic for an ntfy server.
 func isNtfyTopic(text string) bool {
 	return regexp.MustCompile(`^[-_A-Za-z0-9]{1,64}$`).MatchString(text)
 }
@@ -346,7 +346,7 @@ func (c *NotifySMTP) check(section string) error {
 	return c.checkPassword(section)
 }
 
-// checkPassword returns what is wrong with how the server knows the user.
+// checkPassword returns what is wrong with the credentials for the server.
 func (c *NotifySMTP) checkPassword(section string) error {
 	switch {
 	case c.PasswordFile != "" && c.PasswordVariable != "":
@@ -394,8 +394,8 @@ func (c *NotifyCommand) rows() []row {
 	}
 }
 
-// print writes [notify]. Secrets are not among what it writes. Sections that are off are comments, so that a file made
-// of this turns nothing on.
+// print writes [notify], without secrets. Sections that are off are comments, so that a file made from the output
+// turns nothing on.
 func (n *Notify) print(b *strings.Builder) {
 	b.WriteString("\n# How you are told of mail when you are not at the pages (docs/notify.md). Without a section\n" +
 		"# [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook], [notify.smtp] or\n" +
@@ -408,7 +408,7 @@ func (n *Notify) print(b *strings.Builder) {
 	}
 }
 
-// told are the rows of what a channel tells.
+// told returns the rows of a channel's Telling.
 func (t Telling) told() []row {
 	var text any
 	if t.Text != nil {
@@ -427,7 +427,7 @@ func (t Telling) told() []row {
 	}
 }
 
-// PortOrDefault is the port, or the usual one.
+// PortOrDefault returns the port, or the usual one.
 func (c *NotifySMTP) PortOrDefault() int {
 	switch {
 	case c.Port != 0:

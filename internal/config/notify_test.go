@@ -46,8 +46,8 @@ text = false
 quiet_urgent = true
 `
 
-// TestNotify holds that an empty section turns a channel on, that a channel's own word goes before that of all, and
-// that what is printed says the same, without secrets.
+// TestNotify checks that an empty section turns a channel on, that a channel's own setting overrides the general one,
+// and that the printed form is equivalent, without secrets.
 func TestNotify(t *testing.T) {
 	if c, err := load(t, "", nil); err != nil || c.Notify != (Notify{}) {
 		t.Errorf("without a section: %+v, %v", c.Notify, err)
@@ -114,7 +114,7 @@ func TestNotifyRefuses(t *testing.T) {
 	}
 }
 
-// TestQuietHours is over midnight, within a day, and over the nights in which clocks change.
+// TestQuietHours covers spans over midnight, within a day, and over the nights of clock changes.
 func TestQuietHours(t *testing.T) {
 	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -126,8 +126,8 @@ func TestQuietHours(t *testing.T) {
 		{"22:00-07:30", "2026-05-11 03:00", "2026-05-11 07:30"},
 		{"22:00-07:30", "2026-05-11 07:30", ""},
 		{"12:00-13:00", "2026-05-11 12:30", "2026-05-11 13:00"},
-		{"22:00-07:30", "2026-03-28 23:00", "2026-03-29 07:30"}, // an hour is left out
-		{"22:00-07:30", "2026-10-24 23:00", "2026-10-25 07:30"}, // an hour comes twice
+		{"22:00-07:30", "2026-03-28 23:00", "2026-03-29 07:30"}, // an hour is skipped
+		{"22:00-07:30", "2026-10-24 23:00", "2026-10-25 07:30"}, // an hour is repeated
 		{"none", "2026-05-11 03:00", ""},
 		{"", "2026-05-11 03:00", ""},
 	} {
@@ -149,8 +149,8 @@ func TestQuietHours(t *testing.T) {
 	}
 }
 
-// TestNotifyDocs holds that every example of docs/notify.md is a configuration that is taken, that each channel has
-// one, and that each key is explained.
+// TestNotifyDocs checks that every example of docs/notify.md is a valid configuration, that each channel has one, and
+// that each key is explained.
 func TestNotifyDocs(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "notify.md"))
 	if err != nil {

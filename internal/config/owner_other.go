@@ -4,5 +4,5 @@ package config
 
 import "io/fs"
 
-// ownedByUs is true where files have no owner that could be asked.
+// ownedByUs returns true: files here have no owner to check.
 func ownedByUs(fs.FileInfo) bool { return true }

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// parse reads config.toml. Every error names the file and the line, and speaks of keys and sections.
+// parse reads config.toml. Every error names the file and the line, and uses the terms key and section.
 func (c *Config) parse(text []byte) error {
 	text, err := plainText(c.Home.File(), text)
 	if err != nil {
@@ -39,7 +39,8 @@ func (c *Config) parse(text []byte) error {
 	return mail.Errorf(mail.Invalid, "%s: %s", c.Home.File(), strings.TrimPrefix(err.Error(), "toml: "))
 }
 
-// wrongKind says which key has a value of another kind than it takes, and what to write, or else what the parser says.
+// wrongKind names a key whose value has the wrong type, and says what to write; otherwise it returns the parser's
+// message.
 func wrongKind(e *toml.DecodeError) string {
 	said := strings.TrimPrefix(e.Error(), "toml: ")
 	at := typeAt(e.Key())
@@ -84,7 +85,7 @@ func takes(t reflect.Type, name string) string {
 	return "a whole number"
 }
 
-// typeAt returns the type of what a key leads to; nil if there is no such key.
+// typeAt returns the type at a key; nil if there is no such key.
 func typeAt(key []string) reflect.Type {
 	t := reflect.TypeFor[Config]()
 	for _, word := range key {
@@ -114,7 +115,7 @@ func typeAt(key []string) reflect.Type {
 	return t
 }
 
-// bareSpan refuses a span of time that is a number: the decoder takes it for nanoseconds, and nobody means those.
+// bareSpan refuses a number as a span of time: the decoder would read it as nanoseconds, which is never intended.
 func (c *Config) bareSpan(text []byte) error {
 	var all map[string]any
 	if err := toml.Unmarshal(text, &all); err != nil {
@@ -144,7 +145,7 @@ func (c *Config) bareSpan(text []byte) error {
 	return nil
 }
 
-// unknownKey says that there is no such key, or section, and which may have been meant.
+// unknownKey says that a key or section does not exist, and suggests a similar one.
 func (c *Config) unknownKey(e *toml.DecodeError) string {
 	row, col := e.Position()
 	place := fmt.Sprintf("%s:%d:%d: ", c.Home.File(), row, col)
@@ -170,7 +171,8 @@ func (c *Config) unknownKey(e *toml.DecodeError) string {
 	return said + "; all keys are shown by: pennypost config print"
 }
 
-// nearSection returns the section that was meant by k, which is none; "" if k is nearer to a key beside it.
+// nearSection returns the section that the nonexistent k probably means; "" if k is more similar to a key at the same
+// level.
 func nearSection(k, keys []string) string {
 	above := strings.Join(k[:len(k)-1], ".")
 	if above != "" {

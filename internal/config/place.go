@@ -9,17 +9,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Place is where a client works, and what was said of the room and the agent that are meant there.
+// Place is the directory where a client works, and the settings for room and agent there.
 type Place struct {
-	Room  mail.RoomName // that a flag or a variable names; "": none does
+	Room  mail.RoomName // from a flag or a variable; "": none
 	Agent mail.Name     // likewise
-	File  Project       // what the file of the project proposes: whoever wrote the project wrote it
+	File  Project       // the proposals of the project's file, which the project's author wrote
 	Own   mail.RoomName // the room of the directory without that file
-	Free  mail.Name     // what the client's sessions in the directory are called without a name
-	Home  string        // the directory, as the person's word on it is remembered; worktrees share one
+	Free  mail.Name     // the name of the client's sessions in the directory if none is given
+	Home  string        // the directory under which the person's decision about it is remembered; worktrees share one
 }
 
-// FindPlace returns what is said of a client that works in dir. room and agent are those of its command line.
+// FindPlace returns the place of a client that works in dir. room and agent are those of its command line.
 func FindPlace(room, agent string, getenv func(string) string, client, dir string) (p Place, err error) {
 	if p.Room, p.Agent, err = Named(room, agent, getenv); err != nil {
 		return p, err
@@ -43,13 +43,13 @@ func FindPlace(room, agent string, getenv func(string) string, client, dir strin
 	return p, nil
 }
 
-// LetIn narrows a place to the one room and the one agent for which this machine was let into a post office; "": it
-// was let in for all.
+// LetIn narrows a place to the only room and the only agent for which this machine was let into a post office; "":
+// all.
 func (p *Place) LetIn(room mail.RoomName, agent mail.Name) {
 	p.Own, p.Free = cmp.Or(room, p.Own), cmp.Or(agent, p.Free)
 }
 
-// Named returns the room and the agent that a command line names, or else the variables; "" if neither does.
+// Named returns the room and the agent from a command line, or else from the variables; "" if neither has them.
 func Named(room, agent string, getenv func(string) string) (r mail.RoomName, a mail.Name, err error) {
 	if room = cmp.Or(room, getenv("PENNYPOST_ROOM")); room != "" {
 		if r, err = mail.ParseRoom(room); err != nil {
@@ -60,23 +60,22 @@ func Named(room, agent string, getenv func(string) string) (r mail.RoomName, a m
 	case "", string(mail.User):
 		return r, mail.Name(agent), nil
 	}
-	// rooms know names in this form, and a shell on macOS may spell them in another
+	// rooms use NFC names, and a shell on macOS may use another form
 	a, err = mail.ParseName(norm.NFC.String(agent))
 	return r, a, err
 }
 
-// Plain reports whether nobody has to be asked for the place: no file of a project proposes anything, and no name was
-// given.
+// Plain reports whether the place needs no one's consent: no project file proposes anything, and no name was given.
 func (p *Place) Plain() bool {
 	return p.Agent == "" && p.File.Agent == "" && (p.Room != "" || p.File.Room == "" || p.File.Room == p.Own)
 }
 
-// Here returns the room and the name of a place that is plain.
+// Here returns the room and the name of a plain place.
 func (p *Place) Here() (mail.RoomName, mail.Name) {
 	return cmp.Or(p.Room, p.Own), cmp.Or(p.Agent, p.Free)
 }
 
-// HomeDir returns the directory that stands for dir: that of its Git repository, whichever worktree it is in, else
+// HomeDir returns the directory that represents dir: that of its Git repository, for all its worktrees, else dir
 // itself.
 func HomeDir(dir string) string {
 	common := commonDir(dir)

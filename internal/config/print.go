@@ -13,16 +13,16 @@ import (
 	"pennypost/internal/policy"
 )
 
-// row is a line of a section: a key, its value and what it means.
+// row is a line of a section: a key, its value and its meaning.
 type row struct {
 	name   string
-	value  any // nil: nothing was said, and there is no such line
+	value  any // nil: unset, and the line is omitted
 	about  string
-	note   string // a comment below the key
-	absent string // a comment in place of the key
+	note   string // a comment after the key
+	absent string // a comment instead of the key
 }
 
-// given is a value that is printed if something was said.
+// given returns a value that is printed only if it is set.
 func given(text string) any {
 	if text == "" {
 		return nil
@@ -30,13 +30,13 @@ func given(text string) any {
 	return text
 }
 
-// section writes rows below the name of their section.
+// section writes the header of a section, and its rows.
 func section(b *strings.Builder, name string, rows ...row) {
 	fmt.Fprintf(b, "[%s]\n", name)
 	writeRows(b, rows...)
 }
 
-// writeRows writes rows, the comments in a column of their own.
+// writeRows writes rows, with the comments in a column.
 func writeRows(b *strings.Builder, rows ...row) {
 	for _, r := range rows {
 		notes := []string{r.absent}
@@ -64,7 +64,7 @@ func literal(v any) string {
 	case string:
 		return quoted(v)
 	}
-	return fmt.Sprint(v) // a number or a truth
+	return fmt.Sprint(v) // a number or a boolean
 }
 
 func list[T ~string](words []T) string {
@@ -75,7 +75,7 @@ func list[T ~string](words []T) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// quoted writes a basic string, whose escapes are fewer than Go's.
+// quoted writes a basic string, which has fewer escapes than Go's.
 func quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -93,7 +93,7 @@ func quoted(s string) string {
 	return b.String() + "\""
 }
 
-// Print writes the effective configuration, defaults included, as a config.toml that says what each key means.
+// Print writes the effective configuration, defaults included, as a config.toml that explains each key.
 func (c *Config) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The configuration of the post office at %s\n", c.Home)

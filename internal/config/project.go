@@ -16,15 +16,15 @@ import (
 // ProjectFile is the name of a project's own settings.
 const ProjectFile = ".pennypost.toml"
 
-// Project is what a project says of itself in its ProjectFile.
+// Project is a project's own settings from its ProjectFile.
 type Project struct {
-	Room  mail.RoomName `toml:"room"`  // instead of that of the Git repository
-	Agent mail.Name     `toml:"agent"` // the name of sessions that are given no other
-	Dir   string        `toml:"-"`     // where the ProjectFile is; "": there is none
+	Room  mail.RoomName `toml:"room"`  // instead of the Git repository's
+	Agent mail.Name     `toml:"agent"` // the name of sessions without another one
+	Dir   string        `toml:"-"`     // the directory of the ProjectFile; "": there is none
 }
 
 // FindProject returns the settings of the project around dir: the nearest ProjectFile at or above dir, but not above
-// the top of the Git working tree. Without one, they are empty.
+// the top of the Git working tree. They are empty if there is none.
 func FindProject(dir string) (Project, error) {
 	var p Project
 	top := ProjectDir(dir)
@@ -43,8 +43,8 @@ func FindProject(dir string) (Project, error) {
 	}
 }
 
-// WriteProject has the ProjectFile of dir say what p says, and returns its path and whether it did not say so before.
-// What it says otherwise is an error, and stays; so do its comments.
+// WriteProject adds the settings of p to the ProjectFile of dir, and returns its path and whether it changed. A
+// different existing setting is an error, and stays; so do the file's comments.
 func WriteProject(dir string, p Project) (file string, changed bool, err error) {
 	file = filepath.Join(dir, ProjectFile)
 	text, err := durable.ReadFile(file)
@@ -102,8 +102,8 @@ func (p *Project) parse(file string, text []byte) error {
 	return nil
 }
 
-// ClientDir returns the project's directory as a client tells its hooks and servers in their environment, "" if it
-// does not. The working directory may be anywhere below it.
+// ClientDir returns the project's directory from the environment in which a client runs its hooks and servers, "" if
+// it is not there. The working directory may be anywhere below it.
 func ClientDir(client string, getenv func(string) string) string {
 	switch client {
 	case "claude", "cursor", "gemini":

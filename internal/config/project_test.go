@@ -50,7 +50,7 @@ func TestFindProject(t *testing.T) {
 	}
 }
 
-// TestWriteProject: what stands in the file stays, and what it says otherwise is not overwritten.
+// TestWriteProject: the file's content stays, and different settings are not overwritten.
 func TestWriteProject(t *testing.T) {
 	p := Project{Room: "lab", Agent: `ws"1\`}
 	const both = "room = \"lab\"\nagent = \"ws\\\"1\\\\\"\n"

@@ -17,19 +17,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Remote is the post office of another machine that this one has joined: its programs use that in place of one here.
+// Remote is the post office of another machine that this one has joined: its programs use it instead of a local one.
 type Remote struct {
 	URL string `toml:"url"` // https://HOST:PORT
-	// Pin and Public are how that post office is known.
+	// Pin and Public identify that post office.
 	Pin     selfsigned.Pin  `toml:"pin"`
 	Public  bool            `toml:"public"`
 	Token   string          `toml:"token"`   // of this machine
-	Machine mail.Machine    `toml:"machine"` // by which name it is known there
+	Machine mail.Machine    `toml:"machine"` // the name of this machine there
 	Rooms   []mail.RoomName `toml:"rooms"`   // that it may enter; empty: all
-	Agent   mail.Name       `toml:"agent"`   // as whom alone it may speak; empty: as any agent and the user
+	Agent   mail.Name       `toml:"agent"`   // the only agent as which it may speak; empty: any agent and the user
 }
 
-// Only returns the one room that the machine may enter, "" if there is no such one.
+// Only returns the only room that the machine may enter, "" if it may enter several.
 func (r *Remote) Only() mail.RoomName {
 	if len(r.Rooms) == 1 {
 		return r.Rooms[0]
@@ -40,7 +40,7 @@ func (r *Remote) Only() mail.RoomName {
 // Remote is the file with the post office that this machine has joined.
 func (h Home) Remote() string { return h.file("remote.toml") }
 
-// HasRemote reports whether this machine has joined another's post office.
+// HasRemote reports whether this machine has joined a post office.
 func (h Home) HasRemote() bool {
 	_, err := os.Lstat(h.Remote())
 	return err == nil
@@ -71,7 +71,7 @@ func LoadRemote(h Home) (*Remote, error) {
 	return &r, nil
 }
 
-// Write has the data directory say that this machine has joined.
+// Write saves r in the data directory.
 func (r *Remote) Write(h Home) error {
 	text, err := toml.Marshal(r)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Remote) Write(h Home) error {
 		text...), 0o600)
 }
 
-// TLS returns how to connect.
+// TLS returns the configuration for connecting.
 func (r *Remote) TLS() (*tls.Config, error) {
 	u, err := CheckRemote(r.URL)
 	if err != nil {

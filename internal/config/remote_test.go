@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestRemote holds that what join writes is read again, for its owner alone, and that what was damaged is said.
+// TestRemote checks that a file written by join can be read again, only by its owner, and that damage is reported.
 func TestRemote(t *testing.T) {
 	home := Home(t.TempDir())
 	if r, err := LoadRemote(home); r != nil || err != nil || home.HasRemote() {

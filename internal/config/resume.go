@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// resumes returns the words before a session's id in the command that opens it again, "" if none is known.
+// resumes returns the command up to the session's id that reopens a session, "" if none is known.
 func resumes(client string) string {
 	return map[string]string{
 		"claude": "claude --resume", "codex": "codex resume", "gemini": "gemini --resume",
@@ -18,12 +18,12 @@ func resumes(client string) string {
 	}[client]
 }
 
-// Resume returns the command that opens a session of a client in the directory where it works, or "" if none is known.
-// It is made to be pasted into a shell, and an agent says its session itself: an id that is more than letters and
-// digits is not passed on.
+// Resume returns the command that reopens a client's session in its working directory, or "" if none is known. It
+// will be pasted into a shell, and the session id comes from an agent: an id with more than letters, digits and a few
+// safe characters is refused.
 func Resume(client, session, dir string) string {
 	words := resumes(BareClient(client))
-	// a connection is no session of the client's
+	// ids of MCP connections are not the client's sessions
 	if words == "" || !plainID(session) || strings.HasPrefix(session, "mcp-") {
 		return ""
 	}
@@ -34,7 +34,7 @@ func Resume(client, session, dir string) string {
 	return command
 }
 
-// BareClient is the bare name of a program that gave its version too, or was called by its longer name.
+// BareClient returns the bare name of a program whose name includes its version, or is its longer name.
 func BareClient(name string) string {
 	name, _, _ = strings.Cut(strings.ToLower(name), "/")
 	name, _, _ = strings.Cut(name, " ")
@@ -44,7 +44,7 @@ func BareClient(name string) string {
 	return name
 }
 
-// plainID reports whether a session's id is a word that no shell and no program takes for anything else.
+// plainID reports whether a session's id is a word that no shell and no program misinterprets.
 func plainID(id string) bool {
 	if id == "" || len(id) > mail.MaxName || id[0] == '-' || id[0] == '.' {
 		return false

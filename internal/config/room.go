@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else what the project's own
-// file says, else the room of the Git repository around dir, else "default".
+// FindRoom returns the room that a command means: the named one, else $PENNYPOST_ROOM, else that of the project's
+// file, else the room of the Git repository around dir, else "default".
 func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomName, error) {
 	if room := cmp.Or(named, getenv("PENNYPOST_ROOM")); room != "" {
 		return mail.ParseRoom(room)
@@ -25,7 +25,7 @@ func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomNa
 	return OwnRoom(dir), nil
 }
 
-// OwnRoom returns the room that a directory has without a ProjectFile: that of the Git repository around it, else
+// OwnRoom returns the room of a directory without a ProjectFile: that of the Git repository around it, else
 // "default".
 func OwnRoom(dir string) mail.RoomName {
 	if common := commonDir(dir); common != "" {
@@ -34,8 +34,8 @@ func OwnRoom(dir string) mail.RoomName {
 	return mail.DefaultRoom
 }
 
-// repositoryRoom names the room of a repository: its directory, so that a person knows it, and a hash of its origin
-// (or of its path, if it has none), so that two repositories of one name do not share their mail.
+// repositoryRoom returns a repository's room name: its directory, so that a person recognises it, and a hash of its
+// origin (or of its path, if it has none), so that two repositories of one name do not share their mail.
 func repositoryRoom(common, origin string) mail.RoomName {
 	key := normalURL(origin)
 	if key == "" {
@@ -46,7 +46,7 @@ func repositoryRoom(common, origin string) mail.RoomName {
 	if room, err := mail.ParseRoom(roomWord(repositoryDir(common)) + suffix); err == nil {
 		return room
 	}
-	return mail.RoomName("repository" + suffix) // of a name that Windows reserves
+	return mail.RoomName("repository" + suffix) // for a name that Windows reserves
 }
 
 // repositoryDir returns the name of a repository's directory: "x" for x/.git, x/.bare and x.git.
@@ -58,7 +58,7 @@ func repositoryDir(common string) string {
 	return strings.TrimSuffix(base, ".git")
 }
 
-// normalURL leaves out of a URL what changes while the repository stays the same: credentials, a closing slash,
+// normalURL removes from a URL the parts that may differ for the same repository: credentials, a trailing slash,
 // ".git".
 func normalURL(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")

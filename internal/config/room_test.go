@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tree makes files below a temporary directory, with %ROOT% in their text replaced by it, and returns it with links
+// tree creates files below a temporary directory, replacing %ROOT% in their text by it, and returns it with links
 // resolved.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()

@@ -12,26 +12,26 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxScheduled bounds the entries of a room.
+// maxScheduled is the largest number of entries in a room.
 const maxScheduled = 100
 
-// Scheduled is a message that a room sends again and again.
+// Scheduled is recurring mail of a room.
 type Scheduled struct {
-	Name    string    `toml:"name"` // stays the same when the rest changes
+	Name    string    `toml:"name"` // identifies the entry when the rest changes
 	From    mail.Name `toml:"from"` // "": the user
 	To      []string  `toml:"to"`
 	Type    string    `toml:"type"`
 	Subject string    `toml:"subject"`
 	Text    string    `toml:"text"`
-	Every   string    `toml:"every"` // a line of cron
+	Every   string    `toml:"every"` // a cron line
 	Zone    string    `toml:"zone"`  // "": LocalZone
-	Until   string    `toml:"until"` // a day, which is the last, or a time; "": no end
+	Until   string    `toml:"until"` // the last day, or a time; "": no end
 }
 
-// absolute is how a time begins that does not depend on when it is read.
+// absolute matches the beginning of an absolute time.
 var absolute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\d`) })
 
-// entryName is what an entry can be called.
+// entryName matches valid names of entries.
 var entryName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$`)
 })
@@ -62,7 +62,7 @@ func (r *Room) checkScheduled(section string) error {
 	return nil
 }
 
-// check returns what is wrong with s by itself. Whether there is a recipient of that name the room says.
+// check returns what is wrong within s. The room checks whether the recipient exists.
 func (s *Scheduled) check(maxBody int) error {
 	wrong := func(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
 	if !entryName().MatchString(s.Name) {
@@ -101,7 +101,7 @@ func (s *Scheduled) check(maxBody int) error {
 	return d.Check(maxBody)
 }
 
-// zone is in which time zone Every is meant.
+// zone returns the time zone of Every.
 func (s *Scheduled) zone() string { return cmp.Or(s.Zone, LocalZone(os.LookupEnv)) }
 
 // until returns the last moment at which s is sent, 0 if there is none.
@@ -118,19 +118,19 @@ func (s *Scheduled) until() (mail.Time, error) {
 	}
 	end, err := mail.ParseWhen(s.Until, time.Unix(0, 0).In(zone), mail.Until)
 	if len(s.Until) == len(time.DateOnly) {
-		end-- // the day after begins then
+		end-- // end is the beginning of the next day
 	}
 	return end, err
 }
 
-// draft returns what is sent.
+// draft returns the message to send.
 func (s *Scheduled) draft() mail.Draft {
-	until, _ := s.until() // which check has read
+	until, _ := s.until() // check has validated it
 	return mail.Draft{To: s.To, Type: s.Type, Subject: s.Subject, Body: s.Text,
 		Later: mail.Later{Every: s.Every, Zone: s.zone(), Until: until}}
 }
 
-// Standing returns what the room sends again and again.
+// Standing returns the recurring mail of the room.
 func (r *Room) Standing() []mail.Standing {
 	out := make([]mail.Standing, len(r.Scheduled))
 	for i := range r.Scheduled {
@@ -157,7 +157,7 @@ func (r *Room) printScheduled(b *strings.Builder, name string) {
 	}
 }
 
-// LocalZone returns the name of this machine's time zone, "" if it cannot be told.
+// LocalZone returns the name of this machine's time zone, "" if unknown.
 func LocalZone(lookup func(string) (string, bool)) string {
 	name, set := lookup("TZ")
 	if set && name == "" || time.Local == time.UTC {

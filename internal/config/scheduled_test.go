@@ -11,7 +11,7 @@ import (
 const standup = "[[rooms.lab.scheduled]]\nname = \"standup\"\nto = [\"ann\"]\ntext = \"What do you do?\"\n" +
 	"every = \"0 9 * * mon-fri\"\nzone = \"Europe/Berlin\"\n"
 
-// with is standup with a line in place of the one of its key; without a value, without that line.
+// with returns standup with the line of a key replaced; without a value, without that line.
 func with(key, value string) string {
 	var out []string
 	for line := range strings.Lines(standup) {
@@ -95,7 +95,7 @@ func TestScheduled(t *testing.T) {
 	}
 }
 
-// Without a zone it is that of the machine.
+// The default zone is the machine's.
 func TestScheduledZone(t *testing.T) {
 	t.Setenv("TZ", "Asia/Tokyo")
 	c, err := load(t, with("zone", ""), nil)

@@ -15,38 +15,38 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Wake is how one agent, or whoever holds a role, is woken. Of several ways the next is tried if one fails, in the
-// order of the fields.
+// Wake configures how one agent, or the holder of a role, is woken. If several ways are set, the next one is tried
+// when one fails, in the order of the fields.
 type Wake struct {
-	OpenCode string   `toml:"opencode"` // the address of the server of the agent's opencode, and perhaps ?directory=
-	Password Password `toml:"password"` // that the server wants
+	OpenCode string   `toml:"opencode"` // the server's address of the agent's opencode, optionally with ?directory=
+	Password Password `toml:"password"` // for that server
 	Exec     []string `toml:"exec"`     // a command and its arguments, run without a shell
 	ACP      []string `toml:"acp"`      // an agent's program that speaks ACP, and its arguments
-	Dir      string   `toml:"dir"`      // where that works; default: where the agent's session last did
-	When     string   `toml:"when"`     // Exec is run always, or WhenGone, as ACP is
+	Dir      string   `toml:"dir"`      // its working directory; default: that of the agent's last session
+	When     string   `toml:"when"`     // Exec is run always, or WhenGone, like ACP
 	Webhook  string   `toml:"webhook"`  // an address for POST
-	Secret   Secret   `toml:"secret"`   // that signs what is sent there
-	Tmux     bool     `toml:"tmux"`     // type into the pane of its session
-	Timeout  Duration `toml:"timeout"`  // of each but tmux; default 30s, of ACP 30m
-	Budget   int      `toml:"budget"`   // rings in vain in an hour; default policy.DefaultBudget
+	Secret   Secret   `toml:"secret"`   // signs the requests to it
+	Tmux     bool     `toml:"tmux"`     // type into the pane of the agent's session
+	Timeout  Duration `toml:"timeout"`  // of each except tmux; default 30s, of ACP 30m
+	Budget   int      `toml:"budget"`   // fruitless rings per hour; default policy.DefaultBudget
 }
 
-// WhenGone says of a command that it resumes the agent's session, so that it must not be run while that lives.
+// WhenGone says that a command resumes the agent's session, so that it must not run while the session lives.
 const WhenGone = "gone"
 
-// Limits of a Wake, and its default.
+// Limits and defaults of a Wake.
 const (
 	DefaultWakeTimeout = Duration(30 * time.Second)
-	DefaultTurnTimeout = Duration(30 * time.Minute) // of ACP: it is the time of a turn
+	DefaultTurnTimeout = Duration(30 * time.Minute) // of ACP: the time limit of a turn
 	maxWakeTimeout     = Duration(time.Hour)
 	maxWakeBudget      = 1000
 )
 
-// anyone stands for the name of an agent or a role where keys are listed.
+// anyone is the placeholder for the name of an agent or a role in lists of keys.
 const anyone = "NAME"
 
-// Secret is the key of a webhook. In a file it is "whsec_" and the base64 of 24 to 64 bytes, as Standard Webhooks has
-// it. It does not print.
+// Secret is the key of a webhook. In a file it is "whsec_" and the base64 of 24 to 64 bytes, as in Standard Webhooks.
+// It does not print.
 type Secret []byte
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -61,22 +61,22 @@ func (s *Secret) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// String does not tell.
+// String hides the secret.
 func (s Secret) String() string { return "(secret)" }
 
-// GoString does not tell.
+// GoString hides the secret.
 func (s Secret) GoString() string { return s.String() }
 
 // Password is text that does not print.
 type Password string
 
-// String does not tell.
+// String hides the password.
 func (Password) String() string { return "(secret)" }
 
-// GoString does not tell.
+// GoString hides the password.
 func (p Password) GoString() string { return p.String() }
 
-// Empty reports whether the entry has no way to wake: it takes away what all rooms have.
+// Empty reports whether the entry has no way to wake: it cancels that of all rooms.
 func (w *Wake) Empty() bool {
 	return w.OpenCode == "" && len(w.Exec) == 0 && len(w.ACP) == 0 && w.Webhook == "" && !w.Tmux
 }
@@ -155,12 +155,12 @@ func (w *Wake) checkACP(section string) error {
 	return nil
 }
 
-// noCommand reports whether nothing can be started by the words of a command.
+// noCommand reports whether the words cannot be a command.
 func noCommand(exec []string) bool {
 	return len(exec) == 0 || exec[0] == "" || strings.Contains(strings.Join(exec, ""), "\x00")
 }
 
-// checkWebhook returns what is wrong with an address for POST and the key of what is sent there.
+// checkWebhook returns what is wrong with a webhook's address and key.
 func checkWebhook(section, to string, key Secret) error {
 	switch {
 	case !isWebhook(to):
@@ -183,8 +183,8 @@ func isWebhook(s string) bool {
 	return ok && u.User == nil
 }
 
-// isOpenCode accepts servers of this machine, and others only behind TLS: the password, and so the session, is for
-// whoever listens in.
+// isOpenCode accepts servers of this machine, and others only with TLS: an eavesdropper would get the password, and
+// so the session.
 func isOpenCode(s string) bool {
 	u, ok := address(s, "http", "https")
 	if !ok || strings.Trim(u.Path, "/") != "" {
@@ -197,8 +197,8 @@ func isOpenCode(s string) bool {
 	return u.Scheme == "https" || u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// WakeAddress returns whose doors an entry is about: a bare word is an agent's name, "orchestrator" whoever holds that
-// role.
+// WakeAddress returns the address that an entry is about: a bare word is an agent's name, "orchestrator" the holder
+// of that role.
 func WakeAddress(who string) (mail.Address, error) {
 	a, bare, err := mail.ParseAddress(who, nil)
 	if err != nil {
@@ -221,8 +221,8 @@ func WakeAddress(who string) (mail.Address, error) {
 	return "", mail.Errorf(mail.Invalid, "%q cannot be woken; write an agent's name, role:ROLE or orchestrator", who)
 }
 
-// wakes returns the entries of all rooms with a room's own on top. Their keys are addresses, so that one spelling
-// meets the other.
+// wakes returns the entries of all rooms, overridden by a room's own. Their keys are addresses, so that different
+// spellings match.
 func wakes(all, own map[string]Wake) map[string]Wake {
 	out := make(map[string]Wake, len(all)+len(own))
 	for _, entries := range []map[string]Wake{all, own} {
@@ -236,7 +236,7 @@ func wakes(all, own map[string]Wake) map[string]Wake {
 	return out
 }
 
-// printWakes writes the entries of a section. Secrets are not among what it writes.
+// printWakes writes the entries of a section, without secrets.
 func (r *Room) printWakes(b *strings.Builder, name string) {
 	if len(r.Wake) == 0 {
 		fmt.Fprintf(b, "# [%s.wake.%s]: how an agent is woken (also \"role:ROLE\", orchestrator):\n"+
@@ -287,7 +287,7 @@ func (w *Wake) rows() []row {
 	}
 }
 
-// secretSet stands below a webhook.
+// secretSet is the note below a webhook.
 const secretSet = "secret is set, and not printed"
 
 // quotedKey writes a name as part of a TOML key.

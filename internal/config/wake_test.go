@@ -141,7 +141,7 @@ func TestWakeOverlay(t *testing.T) {
 	}
 }
 
-// What print writes means the same, but for the secrets, which it does not tell.
+// The output of print is equivalent, except for the secrets, which it hides.
 func TestPrintWakes(t *testing.T) {
 	c, err := load(t, wakeText, nil)
 	if err != nil {

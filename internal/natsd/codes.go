@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Bounds of codes.
+// Limits of codes.
 const (
 	defaultGood = 30 * time.Minute
 	maxGood     = 24 * time.Hour
-	remembered  = 24 * time.Hour // after its end, so that who uses it is told what became of it
+	remembered  = 24 * time.Hour // after its end, so that a late user is told why it fails
 	maxCodes    = 100
 )
 
@@ -24,11 +24,11 @@ const (
 type code struct {
 	Sum     string       `json:"sum"` // SHA-256 of its secret, in hex
 	Expires mail.Time    `json:"expires"`
-	Used    mail.Machine `json:"used,omitempty"` // by which machine
-	Pin     string       `json:"pin,omitempty"`  // of the key of that
+	Used    mail.Machine `json:"used,omitempty"` // the machine that used it
+	Pin     string       `json:"pin,omitempty"`  // of that machine's key
 }
 
-// codes are those that were made here. Its methods may be called concurrently.
+// codes are the codes made here. Its methods may be called concurrently.
 type codes struct {
 	path string
 
@@ -47,7 +47,7 @@ func (c *codes) tidy() {
 	c.list = slices.DeleteFunc(c.list, func(k code) bool { return now.Sub(k.Expires) >= remembered })
 }
 
-// any reports whether there is something to say to somebody with a code.
+// any reports whether there are codes, so that a client with a code gets an answer.
 func (c *codes) any() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *codes) any() bool {
 	return len(c.list) > 0
 }
 
-// has reports whether a secret is that of a code, used and ended ones among them.
+// has reports whether a secret belongs to a code, used and expired ones included.
 func (c *codes) has(secret string) bool {
 	sum := sumOf(secret)
 	c.mu.Lock()
@@ -91,8 +91,8 @@ func (c *codes) make(good time.Duration) (wire.Secret, mail.Time, error) {
 	return secret, made.Expires, c.save(append(slices.Clone(c.list), made))
 }
 
-// use uses a code up, by the machine with a key. The same machine may use it again: it has not heard the answer. undo
-// gives it back.
+// use uses a code up, for the machine with a key. The same machine may use it again: it may not have received the
+// answer. undo makes the code usable again.
 func (c *codes) use(secret string, by mail.Machine, pin string) (undo func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *codes) use(secret string, by mail.Machine, pin string) (undo func(), er
 	return func() { c.free(sum) }, c.save(list)
 }
 
-// rename says by which name the machine that has used a code is known.
+// rename records the final name of the machine that has used a code.
 func (c *codes) rename(secret string, name mail.Machine) {
 	sum := sumOf(secret)
 	c.mu.Lock()
@@ -128,10 +128,10 @@ func (c *codes) rename(secret string, name mail.Machine) {
 			list[i].Used = name
 		}
 	}
-	_ = c.save(list) // else it is known by the name that it has asked for
+	_ = c.save(list) // otherwise it keeps the name that it asked for
 }
 
-// free makes a code that was used one that can be used.
+// free makes a used code usable again.
 func (c *codes) free(sum string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,10 +141,10 @@ func (c *codes) free(sum string) {
 			list[i].Used, list[i].Pin = "", ""
 		}
 	}
-	_ = c.save(list) // else it stays used, and another is made
+	_ = c.save(list) // otherwise it stays used, and the user makes another
 }
 
-// save writes a list, and then has it. The caller holds mu.
+// save writes a list, and then adopts it. The caller holds mu.
 func (c *codes) save(list []code) error {
 	if err := kept.Save(c.path, list); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Err: err,
@@ -154,7 +154,7 @@ func (c *codes) save(list []code) error {
 	return nil
 }
 
-// sumOf is by what a secret is known. Comparing sums tells nothing about the secret by its timing.
+// sumOf returns the hash that stands for a secret. Comparing hashes leaks nothing about the secret by its timing.
 func sumOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

@@ -11,7 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestCodes holds that a code lets in one machine, once, in its time, and that who comes too late is told for a day.
+// TestCodes checks that a code lets in one machine, once, while it is valid, and that a late machine is told so for a
+// day.
 func TestCodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "codes.json")
@@ -37,14 +38,14 @@ func TestCodes(t *testing.T) {
 			return undo
 		}
 		use(first, "laptop", "aa", "")
-		use(first, "laptop", "aa", "") // it has not heard the answer
+		use(first, "laptop", "aa", "") // it has not received the answer
 		use(first, "tower", "bb", "has been used, by the machine laptop")
 		c.rename(first, "laptop-2")
-		use(free, "tower", "bb", "")() // and it was taken back
+		use(free, "tower", "bb", "")() // undone
 		use("x", "tower", "bb", "no such code")
 		time.Sleep(time.Minute)
 		use(late, "tower", "bb", "was good until")
-		if c, err = openCodes(path); err != nil { // it says the same after a restart
+		if c, err = openCodes(path); err != nil { // the same after a restart
 			t.Fatal(err)
 		}
 		use(first, "tower", "bb", "by the machine laptop-2")

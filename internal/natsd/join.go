@@ -24,36 +24,36 @@ import (
 )
 
 const (
-	// joinPatience is how long the other machine has to let this one in.
+	// joinPatience is the other machine's time limit for letting this one in.
 	joinPatience = 10 * time.Second
-	// startPatience is how long the servers of a cluster have to take a new one in.
+	// startPatience is the time limit for the servers of a cluster to accept a new one.
 	startPatience = time.Minute
-	// tellPatience is how long the servers of a cluster take to hear of a new key. A handshake before that is refused,
-	// and tried again.
+	// tellPatience is how long the servers of a cluster take to learn a new key. An earlier handshake is refused, and
+	// retried.
 	tellPatience = 200 * time.Millisecond
-	// leastSpace is how much room a disk must have for a server to be begun there.
+	// leastSpace is the disk space needed to start a server.
 	leastSpace = 64 << 20
 )
 
-// Subjects by which a machine with a code asks to come in, and where it is answered.
+// Subjects on which a machine with a code asks to join, and is answered.
 const (
 	joinPrefix    = "cluster.join."
 	joinedSubject = "cluster.joined."
 )
 
-// joinSubject is where this machine is asked, before the pin of who asks.
+// joinSubject is the subject on which this machine is asked, followed by the pin of the asking machine.
 func (n *node) joinSubject() string { return joinPrefix + selfsigned.PinOf(n.cert.Leaf).String() + "." }
 
-// request is what a machine with a code asks.
+// request is the request of a machine with a code.
 type request struct {
 	Secret string        `json:"secret"`
 	Member config.Member `json:"member"`
-	Named  bool          `json:"named,omitempty"` // no other name will do
-	// Withdraw says that the server there could not be begun, and that all is to be as before.
+	Named  bool          `json:"named,omitempty"` // no other name is acceptable
+	// Withdraw says that its server could not be started, and that the join must be undone.
 	Withdraw bool `json:"withdraw,omitempty"`
 }
 
-// admitted answers it.
+// admitted answers a request.
 type admitted struct {
 	Code    mail.Code    `json:"code,omitempty"` // of an error
 	Message string       `json:"message,omitempty"`
@@ -61,7 +61,7 @@ type admitted struct {
 	List    list         `json:"list,omitzero"`
 }
 
-// init makes a cluster of this machine.
+// init makes a cluster with only this machine.
 func (d *daemon) init(ctx context.Context, q wire.ClusterInit) (st wire.ClusterStatus, err error) {
 	d.acting.Lock()
 	defer d.acting.Unlock()
@@ -85,7 +85,7 @@ func (d *daemon) init(ctx context.Context, q wire.ClusterInit) (st wire.ClusterS
 	return d.status(ctx, wire.None{})
 }
 
-// outside makes ready for a cluster, and refuses if this machine is in one, or its rooms are on other servers.
+// outside prepares for a cluster, and refuses if this machine is in one, or its rooms are on other servers.
 func (d *daemon) outside() error {
 	if c := d.cluster.Load(); c != nil {
 		return mail.Errorf(mail.Conflict, "this machine is in a cluster already, as %s. Nothing was done. pennypost "+
@@ -106,7 +106,7 @@ func (d *daemon) outside() error {
 	return d.prepare()
 }
 
-// mayListen refuses a member whose server could not be begun here.
+// mayListen returns an error if a member's server could not be started here.
 func (d *daemon) mayListen(me *config.Member) error {
 	if err := config.CheckMember(me); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (d *daemon) mayListen(me *config.Member) error {
 	return at.free()
 }
 
-// undo takes back what was begun and did not come to its end. The key may be kept.
+// undo undoes an unfinished init or join. The key may be kept.
 func (d *daemon) undo(keepKey bool) {
 	d.cluster.Store(nil)
 	if d.node != nil {
@@ -159,7 +159,7 @@ func (d *daemon) invite(_ context.Context, q wire.ClusterInvite) (in wire.Cluste
 	return wire.ClusterInvited{Address: c.Member(c.Machine).Address, Code: code.String(), Expires: expires}, nil
 }
 
-// admitAll answers machines with a code of this one, until ctx ends.
+// admitAll answers machines with a code from this one, until ctx ends.
 func (d *daemon) admitAll(ctx context.Context) {
 	subject := d.node.joinSubject()
 	sub, err := d.node.members.Subscribe(subject+"*", func(m *nats.Msg) {
@@ -180,7 +180,7 @@ func (d *daemon) admitAll(ctx context.Context) {
 	_ = sub.Unsubscribe()
 }
 
-// admit lets a machine in that has a code.
+// admit lets in a machine with a code.
 func (d *daemon) admit(ctx context.Context, pin string, data []byte) (a admitted) {
 	d.acting.Lock()
 	defer d.acting.Unlock()
@@ -225,7 +225,7 @@ func (d *daemon) admit(ctx context.Context, pin string, data []byte) (a admitted
 	return a
 }
 
-// add puts a machine on the list, and returns by which name it is there. A machine that is on it stays so.
+// add adds a machine to the list, and returns its name there. A machine that is already listed stays.
 func (l *list) add(m config.Member, named bool) (mail.Machine, error) {
 	taken := func(name mail.Machine) bool {
 		return slices.Contains(l.Gone, name) ||
@@ -257,7 +257,7 @@ func (l *list) add(m config.Member, named bool) (mail.Machine, error) {
 	return m.Machine, nil
 }
 
-// join takes this machine into a cluster.
+// join makes this machine join a cluster.
 func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterStatus, err error) {
 	d.acting.Lock()
 	defer d.acting.Unlock()
@@ -275,7 +275,7 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	began := false
 	defer func() {
 		if !began {
-			// It may be in, of which it has not heard: then the same code lets in the same key again.
+			// It may be in without knowing it: then the same code lets in the same key again.
 			d.undo(mail.CodeOf(err) == mail.Timeout)
 		}
 	}()
@@ -298,7 +298,7 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	}
 	c := &config.Cluster{ID: in.List.ID, Machine: in.Machine, Revision: in.List.Revision,
 		Members: in.List.Members, Gone: in.List.Gone}
-	pause.For(ctx, tellPatience) // until the other servers have heard of the key
+	pause.For(ctx, tellPatience) // until the other servers have learnt the key
 	if err = c.Write(d.home); err == nil {
 		err = d.begin(c)
 	}
@@ -324,12 +324,12 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	return d.status(ctx, wire.None{})
 }
 
-// ownAddress completes the address by which others find this machine: without a host, it is that of the way to
-// another machine of the cluster.
+// ownAddress completes the address at which others find this machine: without a host, it takes the local address of a
+// connection to another machine of the cluster.
 func ownAddress(ctx context.Context, at, own string) (string, error) {
 	host, port, err := net.SplitHostPort(own)
 	if err != nil || host != "" {
-		return own, nil // CheckMember says what is wrong with it
+		return own, nil // CheckMember reports errors in it
 	}
 	dialer := net.Dialer{Timeout: joinPatience}
 	conn, err := dialer.DialContext(ctx, "tcp", at)
@@ -347,13 +347,13 @@ func notThere(at string, err error) error {
 		"cluster status there", at, err)}
 }
 
-// door is a connection to the machine that has made a code.
+// door is a connection to the machine that made a code.
 type door struct {
 	*nats.Conn
 	subject string
 }
 
-// knock connects to a machine by a code, and to no other.
+// knock connects to the machine that made a code, and to no other.
 func knock(at string, code wire.Code, cert tls.Certificate) (*door, error) {
 	pin := selfsigned.PinOf(cert.Leaf).String()
 	var other *selfsigned.OtherKeyError
@@ -411,5 +411,5 @@ func (c *door) ask(ctx context.Context, q *request) (a admitted, err error) {
 	return a, nil
 }
 
-// newID tells a cluster from others.
+// newID returns a new cluster's id.
 func newID() string { return strings.ToLower(rand.Text()[:12]) }

@@ -16,43 +16,43 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Where the list of machines is.
+// Location of the list of machines.
 const (
 	listStream  = "members"
 	listSubject = "members.list"
-	// removedSubject, before the pin of a machine, is where it is told that it was removed.
+	// removedSubject, followed by the pin of a machine, is where that machine is told that it was removed.
 	removedSubject = "cluster.removed."
 )
 
 const (
-	// maxMembers is as many as decide together well; rooms are on three of them.
+	// maxMembers is the largest number that still decides well together; rooms are on three of them.
 	maxMembers = 9
 	maxGone    = 1000
-	// listEvery is how often the list is read though nothing was heard of a change.
+	// listEvery is how often the list is read without news of a change.
 	listEvery = 5 * time.Second
-	// comparePoll is how often it is tried while the servers do not have it, or do not decide.
+	// comparePoll is the retry interval while the servers do not have the list, or do not decide.
 	comparePoll = 100 * time.Millisecond
-	// readPatience is how long the servers have for it. Without a leader they do not answer.
+	// readPatience is the servers' time limit for reading. Without a leader they do not answer.
 	readPatience = time.Second
-	// listPatience is how long they have to change it.
+	// listPatience is their time limit for a change.
 	listPatience = 5 * time.Second
 )
 
 // list is the list of machines as the servers have it.
 type list struct {
 	ID       string          `json:"id"`
-	Revision uint64          `json:"revision"` // one more with each change
+	Revision uint64          `json:"revision"` // incremented with each change
 	Members  []config.Member `json:"members"`
-	// Gone are the names of machines that were removed, by which no other can come: the servers keep them out.
+	// Gone are the names of removed machines, which cannot be reused: the servers keep them out.
 	Gone []mail.Machine `json:"gone,omitempty"`
 }
 
-// copied is what this machine knows of the list.
+// copied returns this machine's copy of the list.
 func copied(c *config.Cluster) *list {
 	return &list{ID: c.ID, Revision: c.Revision, Members: slices.Clone(c.Members), Gone: slices.Clone(c.Gone)}
 }
 
-// read returns the list, and its place in the stream, as the server has it that leads. Nil: it is on no server.
+// read returns the list, and its sequence number in the stream, from the leader. Nil: no server has it.
 func (d *daemon) read(ctx context.Context) (*list, uint64, error) {
 	s, err := d.js.Stream(ctx, listStream)
 	var msg *jetstream.RawStreamMsg
@@ -75,7 +75,7 @@ func (d *daemon) read(ctx context.Context) (*list, uint64, error) {
 	return l, msg.Sequence, err
 }
 
-// put writes the list behind a place in the stream, which is made if it is not there.
+// put writes the list after a sequence number of the stream; if that is 0, it creates the stream if necessary.
 func (d *daemon) put(ctx context.Context, l *list, place uint64) error {
 	if place == 0 {
 		if _, err := d.js.CreateStream(ctx, jetstream.StreamConfig{Name: listStream,
@@ -92,8 +92,8 @@ func (d *daemon) put(ctx context.Context, l *list, place uint64) error {
 	return err
 }
 
-// update changes the list, as whatever it is by then, and has this machine follow it. As long as this machine is the
-// only one, its copy is the list. A machine that is taken off it is told so before it is cut off.
+// update changes the current list, and makes this machine follow it. While this machine is alone, its copy is the
+// list. A removed machine is told before it is cut off.
 func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
@@ -104,7 +104,7 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 		if !alone {
 			if l, place, err = d.read(ctx); err == nil && l == nil {
 				if pause.For(ctx, comparePoll) {
-					continue // the second machine has just come
+					continue // the second machine has just joined
 				}
 				err = ctx.Err()
 			}
@@ -123,7 +123,7 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 			err = d.put(ctx, l, place)
 		}
 		if late(err) {
-			continue // somebody else was there first
+			continue // another machine was first
 		}
 		if err != nil {
 			return nil, &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the servers of the cluster take no " +
@@ -134,8 +134,8 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 	}
 }
 
-// tellRemoved sends a list to those who were on the one before, and to one that is alone on it: neither could read it.
-// One that is away is not told.
+// tellRemoved sends a list to the machines that were removed by it, and to one that is alone on it: neither could
+// read it. A machine that is away is not told.
 func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 	}
 }
 
-// hearRemoved takes in that this machine was removed, or is alone.
+// hearRemoved handles the news that this machine was removed, or is alone.
 func (d *daemon) hearRemoved(msg *natsMsg) {
 	var l list
 	if json.Unmarshal(msg.Data, &l) == nil {
@@ -166,13 +166,13 @@ func (d *daemon) hearRemoved(msg *natsMsg) {
 	}
 }
 
-// late reports whether a write came after another one.
+// late reports whether another write came first.
 func late(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
 }
 
-// apply has this machine follow a list that is newer than the one that it has.
+// apply makes this machine follow a list that is newer than its own.
 func (d *daemon) apply(l *list) error {
 	d.applying.Lock()
 	defer d.applying.Unlock()
@@ -192,11 +192,11 @@ func (d *daemon) apply(l *list) error {
 		d.stop()
 		return err
 	case err != nil && len(old.Members) == 1:
-		d.cluster.Store(old) // nobody else has it
+		d.cluster.Store(old) // no one else has it
 		return &mail.Error{Code: mail.Unavailable, Err: err,
 			Msg: "the list of machines cannot be written: " + err.Error()}
 	case err != nil:
-		d.log.Warn("list of machines not written", "err", err) // it is read from the servers again
+		d.log.Warn("list of machines not written", "err", err) // it will be read from the servers again
 	case len(c.Members) == 1:
 		d.log.Info("this machine is the only one of its cluster; the server begins anew when it is needed")
 		d.stop()
@@ -209,7 +209,7 @@ func (d *daemon) apply(l *list) error {
 	return nil
 }
 
-// follow keeps the list here like that on the servers until ctx ends.
+// follow keeps the copy here equal to the list on the servers until ctx ends.
 func (d *daemon) follow(ctx context.Context) {
 	heard := make(chan struct{}, 1)
 	sub, err := d.node.members.Subscribe(listSubject, func(*natsMsg) {
@@ -243,8 +243,8 @@ func (d *daemon) follow(ctx context.Context) {
 	}
 }
 
-// compare takes over the list that is on the servers. If what is there is older, or nothing, as when the second
-// machine has just come, it writes what this one has.
+// compare adopts the list on the servers. If that is older, or there is none because the second machine has just
+// joined, it writes this machine's copy.
 func (d *daemon) compare(ctx context.Context) error {
 	if len(d.cluster.Load().Members) == 1 {
 		return nil

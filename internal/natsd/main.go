@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/config"
 )
 
-// release is set when a release is built, as that of package cli.
+// release is set in release builds, like that of package cli.
 var release string
 
 // Main is the program. It returns the exit status.

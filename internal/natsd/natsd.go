@@ -30,12 +30,12 @@ import (
 type natsMsg = nats.Msg
 
 const (
-	// idlePatience is how long the process of a machine in no cluster waits to be asked for one.
+	// idlePatience is how long the process of a machine in no cluster waits for a request for one.
 	idlePatience = time.Minute
 	maxQuestion  = 1 << 20
 )
 
-// Options say how to run. Home must be set.
+// Options configure Run. Home must be set.
 type Options struct {
 	Home config.Home
 	Log  *slog.Logger // default: discard
@@ -48,21 +48,21 @@ type daemon struct {
 	stop context.CancelFunc // ends Run
 	ctx  context.Context    // of Run
 
-	changed pause.Nudge // streams are to be looked at
+	changed pause.Nudge // streams must be checked
 	running sync.WaitGroup
 
-	acting   sync.Mutex // held by whoever makes, joins or changes a cluster
+	acting   sync.Mutex // held while a cluster is made, joined or changed
 	applying sync.Mutex // held by apply
 
 	cluster atomic.Pointer[config.Cluster] // nil: this machine is in none
 	cert    tls.Certificate
-	node    *node // set, with cert, codes and js, before cluster is
+	node    *node // set, like cert, codes and js, before cluster is
 	js      jetstream.JetStream
 	codes   *codes
 }
 
-// Run runs the server of a machine until ctx ends or somebody asks it to stop. A machine that is in no cluster waits
-// to be asked for one. If another process does all this already, it returns nil at once.
+// Run runs the server of a machine until ctx ends or a request stops it. A machine that is in no cluster waits for a
+// request for one. If another process already does this, it returns nil immediately.
 func Run(ctx context.Context, opts Options) (err error) {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	lock, err := durable.TryLock(opts.Home.ServerLock())
@@ -131,7 +131,7 @@ func (d *daemon) begin(c *config.Cluster) error {
 	return nil
 }
 
-// clear puts away what the server has from times when there were others: alone it stores nothing.
+// clear puts away the server's data from times with other machines: alone it stores nothing.
 func (d *daemon) clear() error {
 	if left, _ := filepath.Glob(filepath.Join(d.home.Servers(), "jetstream", rooms, "streams", "*")); len(left) == 0 {
 		return os.RemoveAll(d.home.Servers())
@@ -139,7 +139,7 @@ func (d *daemon) clear() error {
 	return d.home.PutServersAway()
 }
 
-// prepare reads, or makes, the key of this machine, and the codes.
+// prepare reads, or creates, the key of this machine, and the codes.
 func (d *daemon) prepare() (err error) {
 	if d.cert, err = selfsigned.KeepEd25519(d.home.ClusterKey(), nil, time.Now()); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (d *daemon) prepare() (err error) {
 	return err
 }
 
-// tendAll has everything go on that goes on while the machine is in a cluster.
+// tendAll starts everything that runs while the machine is in a cluster.
 func (d *daemon) tendAll() {
 	d.running.Go(func() { d.follow(d.ctx) })
 	d.running.Go(func() { d.tend(d.ctx) })
@@ -163,7 +163,7 @@ func (d *daemon) tendAll() {
 	})
 }
 
-// end ends what runs.
+// end ends everything that runs.
 func (d *daemon) end() {
 	d.stop()
 	d.running.Wait()
@@ -174,7 +174,7 @@ func (d *daemon) end() {
 
 func (d *daemon) pin() selfsigned.Pin { return selfsigned.PinOf(d.cert.Leaf) }
 
-// serve answers on the socket until the process is to end.
+// serve answers on the socket until the process must end.
 func (d *daemon) serve() error {
 	if err := d.home.CheckSocket(true); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (d *daemon) serve() error {
 	return nil
 }
 
-// answer has a question answered.
+// answer registers f as the handler of a question.
 func answer[Q, A any](mux *http.ServeMux, what string, f func(context.Context, Q) (A, error)) {
 	mux.HandleFunc("POST /"+what, func(w http.ResponseWriter, r *http.Request) {
 		var q Q
@@ -242,7 +242,7 @@ func answer[Q, A any](mux *http.ServeMux, what string, f func(context.Context, Q
 	})
 }
 
-// stopped stops the server for as long as the person wants.
+// stopped stops the server until the person starts it again.
 func (d *daemon) stopped(_ context.Context, _ wire.None) (wire.None, error) {
 	d.acting.Lock()
 	defer d.acting.Unlock()

@@ -26,13 +26,13 @@ import (
 
 const patience = 30 * time.Second
 
-// machine is a data directory whose server runs in this process.
+// machine is a data directory whose server is in this process.
 type machine struct {
 	home config.Home
 	end  func()
 }
 
-// begin runs the process of a machine, in the place of the one that ran before.
+// begin starts the process of a machine, after the previous one.
 func (m *machine) begin(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -50,7 +50,7 @@ func (m *machine) begin(t *testing.T) {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ppn") // the path of a socket is short
+	dir, err := os.MkdirTemp("/tmp", "ppn") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func ask[A any](t *testing.T, m *machine, what string, q any) (a A, err error) {
 	return a, ownserver.Ask(ctx, m.home, what, q, &a)
 }
 
-// address returns one of loopback where a server can listen.
+// address returns a loopback address where a server can listen.
 func address(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -93,7 +93,7 @@ func address(t *testing.T) string {
 	return ""
 }
 
-// cluster makes one of machines.
+// cluster makes a cluster of machines.
 func cluster(t *testing.T, names ...mail.Machine) map[mail.Machine]*machine {
 	t.Helper()
 	all := make(map[mail.Machine]*machine)
@@ -112,7 +112,7 @@ func cluster(t *testing.T, names ...mail.Machine) map[mail.Machine]*machine {
 	return all
 }
 
-// join has a machine join by a new code of another one.
+// join makes a machine join with a new code from another one.
 func (m *machine) join(t *testing.T, at *machine, name mail.Machine) error {
 	t.Helper()
 	in, err := ask[wire.ClusterInvited](t, at, "invite", wire.ClusterInvite{})
@@ -133,7 +133,7 @@ func (m *machine) cluster(t *testing.T) *config.Cluster {
 	return c
 }
 
-// office connects as the post office of a machine does, to the server of another.
+// office connects to the server of another machine, as the post office of m would.
 func (m *machine) office(t *testing.T, to *machine) (*nats.Conn, error) {
 	t.Helper()
 	conf, err := config.ClusterTLS(m.home)
@@ -144,9 +144,9 @@ func (m *machine) office(t *testing.T, to *machine) (*nats.Conn, error) {
 	return nats.Connect("tls://"+c.Member(c.Machine).Address, nats.Secure(conf), nats.NoReconnect())
 }
 
-// TestKeys holds what a key lets its machine do: everything that a room needs, and nothing that changes the servers.
-// A removed machine loses its open connections, to whatever server, and gets no new one. A key that is not known is
-// refused in the handshake.
+// TestKeys checks the rights of a machine's key: everything that a room needs, and nothing that changes the servers.
+// A removed machine loses its open connections to all servers, and gets no new one. An unknown key is refused in the
+// handshake.
 func TestKeys(t *testing.T) {
 	all := cluster(t, "desk", "laptop", "tower", "box")
 	desk, laptop, box := all["desk"], all["laptop"], all["box"]
@@ -181,10 +181,10 @@ func TestKeys(t *testing.T) {
 		})
 	}
 	stranger := newMachine(t)
-	if err := desk.cluster(t).Write(stranger.home); err != nil { // so it knows whom to believe, and has another key
+	if err := desk.cluster(t).Write(stranger.home); err != nil { // so it trusts the members, but has another key
 		t.Fatal(err)
 	}
-	for name, at := range map[string]*machine{"desk": desk, "laptop": laptop} { // one has codes, the other has none
+	for name, at := range map[string]*machine{"desk": desk, "laptop": laptop} { // one has codes, the other none
 		if nc, err := stranger.office(t, at); err == nil {
 			nc.Close()
 			t.Errorf("%s lets a stranger in", name)
@@ -214,7 +214,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// mustClear takes away what a test has written of a cluster.
+// mustClear removes the cluster files that a test has written.
 func (m *machine) mustClear(t *testing.T) {
 	t.Helper()
 	if err := errors.Join(os.Remove(m.home.Cluster()), os.Remove(m.home.ClusterKey())); err != nil {
@@ -222,7 +222,7 @@ func (m *machine) mustClear(t *testing.T) {
 	}
 }
 
-// TestRefuses holds that what cannot be is refused in words, and leaves a machine as it was.
+// TestRefuses checks that impossible requests are refused with a reason, and leave a machine unchanged.
 func TestRefuses(t *testing.T) {
 	desk := cluster(t, "desk")["desk"]
 	other := cluster(t, "other")["other"]
@@ -293,7 +293,7 @@ func TestRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "in a cluster already") {
 		t.Errorf("init in a cluster: %v", err)
 	}
-	// the code is still good after all that, and for one machine only
+	// the code is still valid after all that, and for one machine only
 	if _, err := ask[wire.ClusterStatus](t, m, "join", wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "desk",
 		Address: address(t)}); err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func left(home config.Home) string {
 	return strings.Join(names, " ")
 }
 
-// TestBackToOne removes a machine of a cluster without rooms, and another leaves: the one that is left lets others in.
+// TestBackToOne removes a machine of a cluster without rooms, and another leaves: the remaining one lets others in.
 func TestBackToOne(t *testing.T) {
 	all := cluster(t, "desk", "laptop", "tower")
 	desk := all["desk"]
@@ -348,7 +348,7 @@ func TestBackToOne(t *testing.T) {
 	}
 }
 
-// TestRestart stops all servers and starts them again: the list is what it was, also where a machine missed a change.
+// TestRestart stops all servers and starts them again: the list is unchanged, even if a machine missed a change.
 func TestRestart(t *testing.T) {
 	all := cluster(t, "desk", "laptop", "tower")
 	all["tower"].end()

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// removePatience is how long it may take until the streams of a machine are on others.
+	// removePatience is the time limit for moving a machine's streams to others.
 	removePatience = 10 * time.Minute
-	// steadyPatience is how long a stream may be without a leader, as it is for a moment when it moves.
+	// steadyPatience is how long a stream may be without a leader, which happens briefly when it moves.
 	steadyPatience = 15 * time.Second
-	// notAMember is what the servers answer of a server that is none of theirs.
+	// notAMember is the servers' error code for a server that is not a member.
 	notAMember = 10044
 )
 
-// mayRemove refuses to take a machine out where mail could stop. The servers do not ask.
+// mayRemove returns an error if the removal of a machine could stop mail. The servers do not check that.
 func (s *state) mayRemove(name mail.Machine) error {
 	n, left := len(s.members), s.ups(name)
 	refused := func(format string, args ...any) error {
@@ -62,7 +62,7 @@ func (s *state) mayRemove(name mail.Machine) error {
 	return nil
 }
 
-// title names a stream for a person.
+// title returns a stream's name for a person.
 func (s *stream) title() string {
 	if s.name == listStream {
 		return "the list of machines"
@@ -70,10 +70,10 @@ func (s *stream) title() string {
 	return "the stream " + s.name
 }
 
-// isRoom reports whether a stream has a room, and is no table of the post offices.
+// isRoom reports whether a stream has a room, and not a table of the post offices.
 func (s *stream) isRoom() bool { return s.name != listStream && !strings.HasPrefix(s.name, "KV_") }
 
-// remove takes a machine out of the cluster: what it has goes to others first.
+// remove removes a machine from the cluster, after moving its data to others.
 func (d *daemon) remove(ctx context.Context, q wire.ClusterRemove) (st wire.ClusterStatus, err error) {
 	d.acting.Lock()
 	defer d.acting.Unlock()
@@ -116,7 +116,7 @@ func (d *daemon) remove(ctx context.Context, q wire.ClusterRemove) (st wire.Clus
 	return d.status(ctx, wire.None{})
 }
 
-// takeOut has the server of a machine be none of n any more. Of two, the other begins anew.
+// takeOut removes the server of a machine from n servers. Of two, the other one starts anew.
 func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 	if n == 2 {
 		return nil
@@ -130,7 +130,7 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 	}
 	err := api(ctx, d.node.system, "SERVER.REMOVE", map[string]string{"peer": string(name)}, nil)
 	if e, ok := errors.AsType[*apiError](err); ok && e.Code == notAMember {
-		return nil // it was interrupted here
+		return nil // an earlier removal was interrupted here
 	}
 	if err != nil {
 		return fmt.Errorf("%s has no rooms any more, and is still in the cluster: %w. Type it again", name, err)
@@ -138,9 +138,9 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 	return nil
 }
 
-// evacuate has everything that a server has taken to others, and waits until it is there. Of a server that is away
-// nothing is taken over but by those that have it: it would wait for the consumers there, of followers that have made
-// others by now.
+// evacuate moves all of a server's data to others, and waits until it is there. If the server is away, only peers
+// that have the data take over: an evacuation would wait for the consumers there, whose followers have created new
+// ones by now.
 func (d *daemon) evacuate(ctx context.Context, server string) error {
 	asked := make(map[string]time.Time)
 	for {

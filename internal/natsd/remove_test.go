@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// described makes a cluster of words: which machines there are, which of their servers are there, and on which of them
-// each room is, its leader first. A machine in brackets has a copy that is not as far.
+// described makes a cluster from words: its machines, those whose servers are up, and the servers of each room, its
+// leader first. Brackets mark a machine whose copy lags.
 func described(t *testing.T, machines, up string, rooms ...string) *state {
 	t.Helper()
 	s := &state{up: make(map[string]string)}
@@ -37,12 +37,12 @@ func described(t *testing.T, machines, up string, rooms ...string) *state {
 	return s
 }
 
-// TestMayRemove holds that a machine is taken out only where mail goes on: the servers themselves do not ask.
+// TestMayRemove checks that a machine is removed only if mail continues: the servers themselves do not check that.
 func TestMayRemove(t *testing.T) {
 	for _, tt := range []struct {
 		what, machines, up, remove string
 		rooms                      []string
-		refused                    string // a part of what is said; "": it is not
+		refused                    string // a part of the error; "": none
 	}{
 		{"one of four", "a b c d", "a b c d", "d", []string{"a b c", "b c d"}, ""},
 		{"one of four that is lost", "a b c d", "a b c", "d", []string{"a b d"}, ""},
@@ -76,7 +76,7 @@ func TestMayRemove(t *testing.T) {
 	}
 }
 
-// TestMayFail holds what is said of how many more may fail.
+// TestMayFail checks how many more servers may fail.
 func TestMayFail(t *testing.T) {
 	for _, tt := range []struct {
 		machines, up string
@@ -99,7 +99,7 @@ func TestMayFail(t *testing.T) {
 	}
 }
 
-// TestNodeOf holds the names of nodes to what a server of the library calls itself.
+// TestNodeOf compares nodeOf with the node names of a real server.
 func TestNodeOf(t *testing.T) {
 	for name, want := range map[mail.Machine]string{"tower": "nWLc1pV7", "desk": "B43yT24a", "box": "c0O3bhOY"} {
 		if got := nodeOf(name); got != want { // seen with nats-server 2.15.2

@@ -22,20 +22,20 @@ import (
 
 // Accounts on the servers.
 const (
-	system  = "SYS"     // removes servers, and says which are there
-	rooms   = "ROOMS"   // of the post offices
-	members = "MEMBERS" // has the list of machines; who joins asks here
+	system  = "SYS"     // removes servers, and lists those that are up
+	rooms   = "ROOMS"   // the post offices'
+	members = "MEMBERS" // has the list of machines; joining machines ask here
 )
 
-// What connections show that are no machine's post office, before a secret. It is a token and no name, for what is
-// said at user.
+// Prefixes of the secrets of connections that are not a machine's post office. They are tokens, not names, for the
+// reason at user.
 const (
-	inside = "inside." // this process, and then the account
+	inside = "inside." // this process, followed by the account
 	joiner = "joiner." // a machine with a code
 )
 
-// settings of the server. What is not written here is the server's default. sync_interval makes an acknowledgement
-// mean that most servers have the message on their disks.
+// settings of the server. All others have the server's defaults. sync_interval makes an acknowledgement mean that
+// most servers have the message on their disks.
 const settings = `
 server_name: %q
 listen: %q
@@ -55,34 +55,33 @@ accounts {
 system_account: SYS
 `
 
-// denied is what the post offices of machines may not ask of the servers. That they may make streams is left, because
-// they do so for rooms; see docs/security.md.
+// denied are the requests to the servers that the machines' post offices must not make. They may create streams,
+// because rooms need them; see docs/security.md.
 var denied = []string{
 	"$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.PURGE.>", "$JS.API.STREAM.SNAPSHOT.>",
 	"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.PEER.>", "$JS.API.STREAM.CANCEL_MOVE.>", "$JS.API.CONSUMER.PEER.>",
 	"$JS.API.META.>", "$JS.API.SERVER.>", "$JS.API.ACCOUNT.>", "$SYS.REQ.ACCOUNT.>", "$SYS.REQ.USER.>",
 }
 
-// node is a server that runs in this process, and what this process asks of it.
+// node is the server in this process, and this process's connections to it.
 type node struct {
 	log    *slog.Logger
 	server *server.Server
-	opts   *server.Options // of the server; apply changes them
+	opts   *server.Options // of the server; reload changes them
 	secret string          // of this process, for its own connections
 	cert   tls.Certificate
 	known  func(selfsigned.Pin) bool
-	codes  *codes // whoever shows the secret of one may ask to join
+	codes  *codes // clients with a code's secret may ask to join
 
-	fatal chan string // what the server could not go on after
+	fatal chan string // the error after which the server could not continue
 
 	system, rooms, members *nats.Conn
 }
 
-// addresses of a member's server.
+// place is the addresses of a member's server.
 type place struct{ client, routes string }
 
-// listening returns where to listen for an address that others are told: there, if it is this machine's, and on all
-// networks otherwise.
+// listening returns where to listen for a public address: there, if it is this machine's, otherwise on all networks.
 func listening(address string) (place, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -104,7 +103,7 @@ func ours(ip net.IP) bool {
 	return true
 }
 
-// free refuses an address where something listens already.
+// free returns an error if an address is already in use.
 func (p place) free() error {
 	for _, at := range []string{p.client, p.routes} {
 		l, err := net.Listen("tcp", at)
@@ -170,7 +169,7 @@ func (n *node) stop() {
 	}
 }
 
-// options of the server for what is known of the cluster.
+// options returns the server's options for the known state of the cluster.
 func (n *node) options(home config.Home, c *config.Cluster, at place) (*server.Options, error) {
 	me := c.Member(c.Machine)
 	opts := &server.Options{NoSigs: true}
@@ -179,7 +178,7 @@ func (n *node) options(home config.Home, c *config.Cluster, at place) (*server.O
 		return nil, err
 	}
 	opts.TLSConfig = selfsigned.Peers(n.cert, func(pin selfsigned.Pin) bool {
-		return n.known(pin) || n.codes.any() // then Check decides: somebody with a code is not known yet
+		return n.known(pin) || n.codes.any() // then Check decides: a client with a code is not known yet
 	})
 	opts.TLSTimeout, opts.Cluster.TLSTimeout = 5, 5
 	opts.Cluster.TLSConfig = selfsigned.Peers(n.cert, n.known)
@@ -199,10 +198,10 @@ func name(opts *server.Options, c *config.Cluster) {
 	}
 }
 
-// reload has the server end connections of those that are no members any more, and look for members that are new. It
-// asks Check again for post offices, and compares the keys of servers.
+// reload makes the server close the connections of former members, and look for new members. It calls Check again for
+// post offices, and compares the keys of servers.
 func (n *node) reload(c *config.Cluster) error {
-	opts := n.opts.Clone() // what is not named anew is the same, so that no connection of a member ends
+	opts := n.opts.Clone() // unchanged options, so that no member's connection ends
 	name(opts, c)
 	err := n.server.ReloadOptions(opts)
 	if err == nil {
@@ -211,10 +210,10 @@ func (n *node) reload(c *config.Cluster) error {
 	return err
 }
 
-// Check implements server.Authentication: it says who a connection is, and what it may do.
+// Check implements server.Authentication: it identifies a connection, and sets its rights.
 func (n *node) Check(c server.ClientAuthentication) bool {
 	opts, state := c.GetOpts(), c.GetTLSConnectionState()
-	if state == nil { // it came by no network
+	if state == nil { // an in-process connection
 		for _, account := range []string{system, rooms, members} {
 			if opts.Token == inside+account+"."+n.secret {
 				c.RegisterUser(n.user(account, nil))
@@ -227,7 +226,7 @@ func (n *node) Check(c server.ClientAuthentication) bool {
 		return false
 	}
 	pin := selfsigned.PinOf(state.PeerCertificates[0])
-	// It stays what it is when the machine becomes a member meanwhile: it has not been answered yet.
+	// It keeps this role even if the machine becomes a member meanwhile: it has not been answered yet.
 	if secret, ok := strings.CutPrefix(opts.Token, joiner); ok && n.codes.has(secret) {
 		c.RegisterUser(n.user(members, &server.Permissions{
 			Publish:   &server.SubjectPermission{Allow: []string{n.joinSubject() + pin.String()}},
@@ -242,8 +241,8 @@ func (n *node) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// user is somebody in an account. It has no name: the server ends connections of users with names that are not in its
-// configuration whenever that changes.
+// user returns a user of an account. It has no name: on every reload, the server closes connections of named users
+// that are not in its configuration.
 func (n *node) user(account string, may *server.Permissions) *server.User {
 	acc, err := n.server.LookupAccount(account)
 	if err != nil {
@@ -252,7 +251,7 @@ func (n *node) user(account string, may *server.Permissions) *server.User {
 	return &server.User{Account: acc, Permissions: may}
 }
 
-// natsLog passes on what the server logs.
+// natsLog passes the server's log on.
 type natsLog struct {
 	log   *slog.Logger
 	fatal chan<- string
@@ -260,7 +259,7 @@ type natsLog struct {
 
 func (l *natsLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
 func (l *natsLog) Warnf(format string, v ...any) {
-	// Keys are checked without the chains of certificates that it misses, and a first server waits for the second.
+	// Keys are checked without the certificate chains that it misses, and a first server waits for the second.
 	if !strings.HasPrefix(format, "TLS certificate chain") && !strings.HasPrefix(format, "Waiting for routing") {
 		l.log.Warn(fmt.Sprintf(format, v...))
 	}

@@ -15,10 +15,10 @@ import (
 	"pennypost/internal/wire"
 )
 
-// pingPatience is how long servers have to say that they are there.
+// pingPatience is how long servers have to report.
 const pingPatience = time.Second
 
-// there asks which servers are there, and which version each is.
+// there returns the servers that are up, and their versions.
 func (n *node) there(ctx context.Context, expected int) (map[string]string, error) {
 	inbox := n.system.NewInbox()
 	answers, err := n.system.SubscribeSync(inbox)
@@ -35,7 +35,7 @@ func (n *node) there(ctx context.Context, expected int) (map[string]string, erro
 	for len(up) < expected {
 		msg, err := answers.NextMsgWithContext(ctx)
 		if err != nil {
-			break // those that have not answered are not there
+			break // the others are not up
 		}
 		var a struct {
 			Server struct {
@@ -50,10 +50,10 @@ func (n *node) there(ctx context.Context, expected int) (map[string]string, erro
 	return up, nil
 }
 
-// state is what is decided by: which machines there are, which of them are there, and which streams are where.
+// state is the basis for decisions: the machines, which of them are up, and where the streams are.
 type state struct {
 	members []config.Member
-	up      map[string]string // the servers that are there, and their versions
+	up      map[string]string // the servers that are up, and their versions
 	streams []stream
 }
 
@@ -67,7 +67,7 @@ func (d *daemon) state(ctx context.Context) (s state, err error) {
 	return s, cmp.Or(deaf, err)
 }
 
-// steady is state once all streams have a leader that answers, for which it waits a while.
+// steady returns the state once all streams have a leader that answers; it waits a while for that.
 func (d *daemon) steady(ctx context.Context) (s state, err error) {
 	for began := time.Now(); ; {
 		asked, cancel := context.WithTimeout(ctx, pingPatience+readPatience)
@@ -79,7 +79,7 @@ func (d *daemon) steady(ctx context.Context) (s state, err error) {
 	}
 }
 
-// ups counts the members that are there, but for one.
+// ups counts the members that are up, except one.
 func (s *state) ups(but mail.Machine) (n int) {
 	for _, m := range s.members {
 		if _, up := s.up[string(m.Machine)]; up && m.Machine != but {
@@ -89,7 +89,7 @@ func (s *state) ups(but mail.Machine) (n int) {
 	return n
 }
 
-// mayFail is how many more servers may fail before mail stops somewhere.
+// mayFail returns how many more servers may fail before mail stops somewhere.
 func (s *state) mayFail() int {
 	most := s.ups("") - majority(len(s.members))
 	for i := range s.streams {
@@ -101,7 +101,7 @@ func (s *state) mayFail() int {
 
 func majority(n int) int { return n/2 + 1 }
 
-// status says how the cluster is.
+// status returns the state of the cluster.
 func (d *daemon) status(ctx context.Context, _ wire.None) (st wire.ClusterStatus, err error) {
 	c, err := d.inCluster()
 	if err != nil {

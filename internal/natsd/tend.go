@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// tendEvery is how often streams are looked at though nothing was heard of a change.
+	// tendEvery is how often streams are checked without news of a change.
 	tendEvery = 30 * time.Second
-	// apiPatience is how long the servers have to answer one question.
+	// apiPatience is the servers' time limit for one answer.
 	apiPatience = 5 * time.Second
 	settlePoll  = 100 * time.Millisecond
 )
 
-// stream is what is looked at of a stream: its settings as they are, and which servers have it.
+// stream is the relevant part of a stream: its current settings, and its servers.
 type stream struct {
 	conn   *nats.Conn
 	Config json.RawMessage `json:"config"`
@@ -45,7 +45,7 @@ type replica struct {
 	Offline bool   `json:"offline"`
 }
 
-// servers are those that have the stream, and current those of them that are there and as far as its leader.
+// servers returns the servers of the stream, and those of them that are up and as far as its leader.
 func (s *stream) servers() (all, current []string) {
 	if s.Cluster.Leader != "" {
 		all, current = append(all, s.Cluster.Leader), append(current, s.Cluster.Leader)
@@ -59,7 +59,7 @@ func (s *stream) servers() (all, current []string) {
 	return all, current
 }
 
-// apiError is an error as the servers' API has it.
+// apiError is an error in the form of the servers' API.
 type apiError struct {
 	Code        int    `json:"err_code"`
 	Description string `json:"description"`
@@ -97,7 +97,7 @@ func api(ctx context.Context, nc *nats.Conn, subject string, question, answer an
 	return json.Unmarshal(msg.Data, answer)
 }
 
-// nodeOf is how servers name each other where they decide: eight letters made of a server's name.
+// nodeOf returns the servers' internal name for a server: eight letters and digits derived from its name.
 func nodeOf(name mail.Machine) string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	sum := sha256.Sum256([]byte(name))
@@ -108,8 +108,8 @@ func nodeOf(name mail.Machine) string {
 	return string(out)
 }
 
-// streams lists the streams of the rooms and of the list of machines. An error says that not all are known. Servers
-// that have not heard another since they were started do not know its name, but by its node.
+// streams lists the streams of the rooms and of the list of machines. An error means that some are unknown. Servers
+// that have not heard another since they were started know only its node, not its name.
 func (n *node) streams(ctx context.Context, members []config.Member) (all []stream, err error) {
 	names := make(map[string]string)
 	for _, m := range members {
@@ -155,7 +155,7 @@ func (n *node) streams(ctx context.Context, members []config.Member) (all []stre
 	return all, err
 }
 
-// keepOn has a stream kept on so many servers.
+// keepOn sets the number of servers that keep a stream.
 func (s *stream) keepOn(ctx context.Context, copies int) error {
 	var settings map[string]any
 	if err := json.Unmarshal(s.Config, &settings); err != nil {
@@ -165,8 +165,8 @@ func (s *stream) keepOn(ctx context.Context, copies int) error {
 	return api(ctx, s.conn, "STREAM.UPDATE."+s.name, settings, nil)
 }
 
-// tend has each stream on as many servers as the cluster is to keep rooms on, until ctx ends. The server that leads
-// the others does so.
+// tend keeps each stream on the intended number of servers, until ctx ends. Only the machine whose server leads the
+// others does so.
 func (d *daemon) tend(ctx context.Context) {
 	sub, err := d.node.rooms.Subscribe("$JS.EVENT.ADVISORY.STREAM.CREATED.>", func(*natsMsg) { d.changed.Give() })
 	if err != nil {
@@ -191,14 +191,14 @@ func (d *daemon) tend(ctx context.Context) {
 	}
 }
 
-// raise has streams kept on more servers that are on too few, or on fewer if there are not so many.
+// raise puts streams that are on too few servers on more, or on fewer if there are not that many.
 func (d *daemon) raise(ctx context.Context) error {
 	servers := len(d.cluster.Load().Members)
 	want := config.Replicas(servers)
 	if servers == 1 {
 		return nil
 	}
-	// A server that has just come is known to those that decide a moment later.
+	// The deciding servers learn of a new server a moment later.
 	for wait := 0; len(d.node.server.JetStreamClusterPeers()) < want; wait++ {
 		if wait == 100 || !pause.For(ctx, settlePoll) {
 			return fmt.Errorf("only %d servers are there", len(d.node.server.JetStreamClusterPeers()))
@@ -213,7 +213,7 @@ func (d *daemon) raise(ctx context.Context) error {
 					"stream", "stream", all[i].name, "node", r.Peer, "err", bad)
 			}
 		}
-		// more than there are servers stood on one that was removed
+		// more copies than servers: one was on a removed server
 		if s := &all[i]; s.copies > 0 && (s.copies < want || s.copies > servers) {
 			if bad := s.keepOn(ctx, want); bad != nil {
 				err = errors.Join(err, fmt.Errorf("%s: %w", s.name, bad))
@@ -223,10 +223,11 @@ func (d *daemon) raise(ctx context.Context) error {
 	return err
 }
 
-// settle waits until each stream is on as many servers as it is to be, and as far on each that is there, or ctx ends.
+// settle waits until each stream is on the intended number of servers, and up to date on each that is up, or ctx
+// ends.
 func (d *daemon) settle(ctx context.Context) {
 	for {
-		// A list that is asked for while a stream moves is answered after seconds, and the next one at once.
+		// A list requested while a stream moves takes seconds, and the next one is immediate.
 		asked, cancel := context.WithTimeout(ctx, pingPatience+readPatience)
 		s, err := d.state(asked)
 		cancel()
@@ -236,7 +237,7 @@ func (d *daemon) settle(ctx context.Context) {
 	}
 }
 
-// lacking counts the streams that are on too few servers, or not as far on one that is there.
+// lacking counts the streams that are on too few servers, or not up to date on one that is up.
 func (s *state) lacking() (n int) {
 	want := config.Replicas(len(s.members))
 	for i := range s.streams {
@@ -252,7 +253,7 @@ func (s *state) lacking() (n int) {
 	return n
 }
 
-// on counts the streams that a server has.
+// on counts the streams on a server.
 func on(all []stream, server string) (n int) {
 	for i := range all {
 		if servers, _ := all[i].servers(); slices.Contains(servers, server) {

@@ -11,45 +11,45 @@ import (
 // Room begins the path of each call of a room.
 const Room = "/rooms/{room}"
 
-// Route is where a call goes.
+// Route is the address and the rules of a call.
 type Route struct {
 	ID       string // operationId in the OpenAPI document, and the name in logs
 	Method   string
 	Path     string // below Base
 	About    string
-	UserOnly bool // refused to agents before anything is read; a room checks it as well
-	Here     bool // refused to other machines: it is about this one, or its files, or makes credentials
-	Changes  bool // it changes what the room's journal says
-	Open     bool // for everybody: what is handed over says who may
+	UserOnly bool // refused to agents before the request is read; a room checks it as well
+	Here     bool // refused to other machines: it concerns this one, or its files, or creates credentials
+	Changes  bool // it changes the room's journal
+	Open     bool // for everyone: the request itself authorises the caller
 	Success  int  // status of success; 0: 200 with an answer, 204 without
-	Repeat   bool // besides GET: twice is the same as once, so a client may ask again when the connection broke
+	Repeat   bool // safe to repeat, in addition to GET: a client may retry when the connection broke
 }
 
-// Call is a method of mail.Service as a request and its answer or, without On, what is asked of a post office as a
-// whole. A string is the last variable of the path; a struct is the query of a GET, and else the body, as JSON.
+// Call is a method of mail.Service as a request and its answer or, without On, a request to the post office as a
+// whole. A string is the last variable of the path; a struct is the query of a GET, otherwise the JSON body.
 type Call[In, Out any] struct {
 	Route
 	On func(mail.Service, context.Context, In) (Out, error)
 }
 
-// done is what a method does that answers nothing.
+// done adapts a method without an answer.
 func done[In any](method func(mail.Service, context.Context, In) error) func(mail.Service, context.Context, In) (None,
 	error) {
 	return func(s mail.Service, ctx context.Context, in In) (None, error) { return None{}, method(s, ctx, in) }
 }
 
-// plain is what a method does that is given nothing.
+// plain adapts a method without arguments.
 func plain[Out any](method func(mail.Service, context.Context) (Out, error)) func(mail.Service, context.Context,
 	None) (Out, error) {
 	return func(s mail.Service, ctx context.Context, _ None) (Out, error) { return method(s, ctx) }
 }
 
-// None is an argument or an answer that is not there.
+// None is an absent argument or answer.
 type None = struct{}
 
-// The calls of a room. A new method of mail.Service is a row here, a method of Stub, and what the room does. The
-// routes of httpapi and its OpenAPI document are made from the rows; clients and the daemon call by them.
-// TestEveryMethodIsACall finds a method that has none. What streams has a Route alone.
+// The calls of a room. A new method of mail.Service needs a row here, a method of Stub, and its implementation in the
+// room. httpapi makes its routes and its OpenAPI document from the rows; clients and the daemon call through them.
+// TestEveryMethodIsACall finds a method without a row. A stream has only a Route.
 var (
 	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: Room + "/messages",
 		About: "Send a message as the caller, now or, with at, in or every, later. 200 instead of 201: the " +
@@ -166,7 +166,7 @@ var (
 		mail.Service.Claim}
 )
 
-// The calls of what is to be sent later.
+// The calls of scheduled mail.
 var (
 	ScheduledCall = Call[None, mail.ScheduledList]{Route{ID: "scheduled", Method: http.MethodGet,
 		Path:  Room + "/scheduled",
@@ -225,7 +225,7 @@ var (
 		done(mail.Service.RemoveWorkspace)}
 )
 
-// The calls that look after the room's files.
+// The calls that maintain the room's files.
 var (
 	StatusCall = Call[None, mail.RoomStatus]{Route{ID: "room", Method: http.MethodGet, Path: Room,
 		About: "Figures about one room."},
@@ -250,7 +250,7 @@ var (
 		UserOnly: true, Changes: true}, mail.Service.Import}
 )
 
-// WaitQuery asks for a message that is to come.
+// WaitQuery asks for a future message.
 type WaitQuery struct {
 	mail.WaitQuery
 	Timeout *time.Duration `query:"timeout" about:"how long to wait; default 60s"`

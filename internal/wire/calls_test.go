@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// recorder notes what it is to carry.
+// recorder records the route of a call.
 type recorder struct{ route *Route }
 
 func (r *recorder) Carry(_ context.Context, route *Route, _, _ any, _ func(mail.Service) error) error {
@@ -18,8 +18,8 @@ func (r *recorder) Carry(_ context.Context, route *Route, _, _ any, _ func(mail.
 	return nil
 }
 
-// TestEveryMethodIsACall holds that a method of mail.Service is a row of the table, of its own name and with a route
-// of its own, and that Stub makes that call. What streams is no method of Stub.
+// TestEveryMethodIsACall checks that each method of mail.Service has a row of its own name and route in the table,
+// and that Stub makes that call. Streams are not methods of Stub.
 func TestEveryMethodIsACall(t *testing.T) {
 	routes := map[string]string{}
 	note := func(r *Route) {
@@ -51,7 +51,7 @@ func TestEveryMethodIsACall(t *testing.T) {
 			args = append(args, reflect.Zero(method.Type().In(i)))
 		}
 		method.Call(args)
-		id := strings.Replace(lowerFirst(want.Name), "status", "room", 1) // "status" is that of the post office
+		id := strings.Replace(lowerFirst(want.Name), "status", "room", 1) // "status" is the call of the post office
 		if got.route == nil || got.route.ID != id {
 			t.Errorf("Stub.%s makes the call %+v, want %s", want.Name, got.route, id)
 			continue

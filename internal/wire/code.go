@@ -10,27 +10,27 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Code lets another machine in, once. It holds a secret for the post office, by which that knows the machine, and the
-// pin of the post office's key, by which the machine knows the post office. So whoever brings it from one to the other
-// has vouched for both, and neither has a question to ask.
+// Code lets another machine in, once. It contains a secret by which the post office knows the machine, and the pin of
+// the post office's key, by which the machine knows the post office. So the person who carries it from one to the
+// other vouches for both, and neither has to ask.
 type Code struct {
 	Secret Secret
 	Trust  selfsigned.Trust
-	// Cluster says that the code lets a machine into a cluster, by pennypost cluster join, and not by pennypost join.
+	// Cluster says that the code is for pennypost cluster join, and not for pennypost join.
 	Cluster bool
 }
 
-// Secret is the part of a code that is sent. With 80 bits it cannot be guessed by asking.
+// Secret is the part of a code that is sent. With 80 bits it cannot be guessed online.
 type Secret [10]byte
 
-// NewSecret draws a secret.
+// NewSecret returns a random secret.
 func NewSecret() (s Secret) {
 	_, _ = rand.Read(s[:]) // it never fails
 	return s
 }
 
-// The bytes of a code: the secret, the pin, what kind of trust, and a check that finds a misspelling before anything
-// is sent. They are a multiple of 5, so that base32 has no end to fill.
+// The bytes of a code: the secret, the pin, the kind of trust, and a checksum that detects a typing error before
+// anything is sent. Their number is a multiple of 5, so that base32 needs no padding.
 const (
 	pinAt   = len(Secret{})
 	kindAt  = pinAt + len(selfsigned.Pin{})
@@ -41,17 +41,17 @@ const (
 // The kinds of trust.
 const (
 	pinned = 1 // the key of the pin
-	public = 2 // or a certificate that the system knows
+	public = 2 // or a certificate that the system trusts
 	shares = 3 // the key of the pin, which is a cluster's
 )
 
-// String is the secret as it is sent.
+// String returns the secret as it is sent.
 func (s Secret) String() string { return letters.EncodeToString(s[:]) }
 
 var letters = base32.NewEncoding("abcdefghjkmnpqrstvwxyz0123456789").WithPadding(base32.NoPadding)
 
-// ParseCode reads a code as somebody typed or pasted it: capitals, spaces and hyphens do not matter, and what reads as
-// 0 or 1 is that.
+// ParseCode reads a code as typed or pasted: case, spaces and hyphens do not matter, and letters that look like 0 or
+// 1 count as these.
 func ParseCode(s string) (Code, error) {
 	plain := strings.Map(func(r rune) rune {
 		switch r {

@@ -12,7 +12,8 @@ func someCode(public bool) Code {
 	return Code{Secret: NewSecret(), Trust: selfsigned.Trust{Pin: selfsigned.Pin{1, 2, 3, 15: 255}, Public: public}}
 }
 
-// TestCode holds that a code is read however it was copied, and that every misspelling of one character is found.
+// TestCode checks that a code is read however it was copied, and that every typing error in one character is
+// detected.
 func TestCode(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		want := someCode(public)
@@ -42,7 +43,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// FuzzParseCode holds that what is read is written the same, but for case and what stands between.
+// FuzzParseCode checks that a code is written as it was read, except for case and separators.
 func FuzzParseCode(f *testing.F) {
 	for _, public := range []bool{false, true} {
 		s := someCode(public).String()

@@ -10,7 +10,7 @@ type Away struct {
 	Until mail.Time     `json:"until"`
 }
 
-// Aways lists for whom that holds.
+// Aways lists the current Away entries.
 type Aways struct {
 	Away []Away `json:"away"`
 }

@@ -8,7 +8,7 @@ const (
 	GitHubSignature = "X-Hub-Signature-256"
 )
 
-// GitHubDelivery is what GitHub sends to a webhook.
+// GitHubDelivery is a delivery from GitHub to a webhook.
 type GitHubDelivery struct {
 	Event     string
 	Signature string

@@ -9,18 +9,18 @@ import (
 	"pennypost/internal/mail"
 )
 
-// WaitEvent is the name under which Claude Code runs the hook that waits (asyncRewake, code.claude.com/docs/en/hooks):
-// it runs in the background from the end of a turn on, and by ending with status 2 it wakes the session, which is
-// shown what stands on standard error.
+// WaitEvent is the name under which Claude Code runs the waiting hook (asyncRewake, code.claude.com/docs/en/hooks):
+// it runs in the background after a turn, and by ending with status 2 it wakes the session, which is shown its
+// standard error.
 const WaitEvent = "wait"
 
-// DialogOverEvent is the name under which the process of a hook that waits beside a client's dialog says that the
+// DialogOverEvent is the name under which the process of a hook that waits during a client's dialog reports that the
 // client has ended it: the person has answered there.
 const DialogOverEvent = "dialog-over"
 
-// MayAsk reports whether an event may be that a client asks its person. The hook of most of them may wait for the
-// answer (an elicitation's does not): the post office shows with a sign of life each second that it is there, and
-// keeps a client for less than a second where it does not wait.
+// MayAsk reports whether an event may be a client's question to its person. Most of their hooks may wait for the
+// answer (an elicitation's does not): the post office sends a sign of life each second, and delays a client by less
+// than a second if it does not wait.
 func MayAsk(event string) bool {
 	switch strings.ToLower(event) {
 	case "permissionrequest", "elicitation", "permission.asked", "question.asked":
@@ -29,17 +29,17 @@ func MayAsk(event string) bool {
 	return false
 }
 
-// Confirmed reports whether an event is told by an extension of ours inside a client, which can say whether the client
-// took an answer: after the answer comes a second JSON value on standard input, an AnswerTaken. Without one, the
-// client's own dialog was answered first.
+// Confirmed reports whether an event comes from an extension of ours inside a client, which can say whether the
+// client accepted an answer: after the answer it sends a second JSON value on standard input, an AnswerTaken. Without
+// one, the client's own dialog was answered first.
 func Confirmed(event string) bool { return event == "permission.asked" || event == "question.asked" }
 
-// AnswerTaken is what an extension says of the answer that it was handed.
+// AnswerTaken is an extension's report about the answer that it received.
 type AnswerTaken struct {
 	Taken bool `json:"taken"`
 }
 
-// MaxHookInput is how much, in bytes, a client may say to a hook. The results of tools are in it.
+// MaxHookInput is the most bytes that a client may pass to a hook. Results of tools are included.
 const MaxHookInput = 16 << 20
 
 // Header names of a hook's call.
@@ -52,30 +52,30 @@ const (
 	hookTopmost  = "Pennypost-Hook-Topmost"
 )
 
-// hookVariables are what of a hook's environment matters to the post office.
+// hookVariables are the variables of a hook's environment that matter to the post office.
 func hookVariables() []string {
 	return []string{
 		"PENNYPOST_AGENT", "PENNYPOST_ROOM", "CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR",
 		"CLAUDE_ENV_FILE", "CLAUDE_CODE_SESSION_ATTENDED", "AI_AGENT", "COPILOT_CLI_BINARY_VERSION",
 		"CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "TMUX", "TMUX_PANE",
-		"HOME", // which a command may call ~
+		"HOME", // which commands may abbreviate to ~
 	}
 }
 
-// Hook is a hook of an agent's client as its process hands it over: what the client said, and where. Who the process
-// is, the post office asks the system.
+// Hook is a hook of an agent's client as its process passes it on: the client's input, and the context. The post
+// office asks the system which process it is.
 type Hook struct {
-	Client, Event string   // as they stand in the client's configuration
-	Input         []byte   // the JSON object that the client said
-	Environ       []string // "NAME=value", of the variables that matter
+	Client, Event string   // as in the client's configuration
+	Input         []byte   // the JSON object from the client
+	Environ       []string // "NAME=value", only the variables that matter
 	Dir           string   // working directory
 	As, Room      string   // the flags of the command line; empty: not given
-	// Program names the program that runs the hook, and Topmost the one above all of its name, as package process
-	// does. They are found by the hook's process: in a container the same program has another name outside.
+	// Program names the program that runs the hook, and Topmost its topmost ancestor of the same name, as package
+	// process does. The hook's process finds them: in a container the same program has another name outside.
 	Program, Topmost string
 }
 
-// Getenv returns a variable of the hook's process, "" without one.
+// Getenv returns a variable of the hook's process, "" if unset.
 func (h *Hook) Getenv(name string) string {
 	for _, v := range h.Environ {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -85,7 +85,7 @@ func (h *Hook) Getenv(name string) string {
 	return ""
 }
 
-// field is one of a hook's that has a header of its own.
+// field is a field of a hook with its own header.
 type field struct {
 	name  string
 	value *string
@@ -96,7 +96,7 @@ func (h *Hook) fields() []field {
 		{hookTopmost, &h.Topmost}}
 }
 
-// Header returns what of h does not go into path and body.
+// Header returns the parts of h that are not in path and body.
 func (h *Hook) Header() http.Header {
 	out := make(http.Header)
 	for _, f := range h.fields() {
@@ -112,7 +112,7 @@ func (h *Hook) Header() http.Header {
 	return out
 }
 
-// SetHeader reads what Header wrote.
+// SetHeader reads the fields that Header wrote.
 func (h *Hook) SetHeader(from http.Header) error {
 	for _, f := range h.fields() {
 		var err error
@@ -130,21 +130,21 @@ func (h *Hook) SetHeader(from http.Header) error {
 	return nil
 }
 
-// HookAnswer is what a hook's process is to leave behind.
+// HookAnswer is the output for a hook's process.
 type HookAnswer struct {
-	Out   string `json:"out,omitempty"`   // on standard output, and then a newline
-	Err   string `json:"err,omitempty"`   // on standard error, and then a newline
+	Out   string `json:"out,omitempty"`   // on standard output, followed by a newline
+	Err   string `json:"err,omitempty"`   // on standard error, followed by a newline
 	Exit  int    `json:"exit,omitzero"`   // its exit status
 	Shell string `json:"shell,omitempty"` // appended to the file of CLAUDE_ENV_FILE
-	// Ticket is handed back when the client has taken the output, so that what was told is marked; empty: nothing is
-	// to be marked.
+	// Ticket is returned when the client has accepted the output, so that the mail in it is marked; empty: there is
+	// nothing to mark.
 	Ticket string `json:"ticket,omitempty"`
-	Why    string `json:"why,omitempty"` // why the hook is silent, for people who look for a fault
-	Wait   bool   `json:"wait,omitzero"` // of a hook that waits: nobody has rung yet, ask again
+	Why    string `json:"why,omitempty"` // why the hook is silent, for debugging
+	Wait   bool   `json:"wait,omitzero"` // of a waiting hook: no ring yet, ask again
 }
 
-// Silence is the output that a client expects from a hook that has nothing to say: Codex expects an object when a turn
-// ends, Cursor always expects one, and Antigravity CLI is documented to be given one.
+// Silence is the output that a client expects from a hook with nothing to say: Codex expects an object when a turn
+// ends, Cursor always expects one, and Antigravity CLI is documented to expect one.
 func Silence(client, event string) string {
 	event = strings.ToLower(event)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a hook's process says of itself arrives as it was, and nothing of its environment that does not matter.
+// A hook's fields and the variables that matter arrive unchanged, and no other variables.
 func FuzzHookHeader(f *testing.F) {
 	f.Add("/srv/a b", "小克", "lab", "a,b; c=d")
 	f.Add("", "", "", "")

@@ -4,17 +4,17 @@ import "pennypost/internal/mail"
 
 // Invite asks for a code that lets a machine in, once.
 type Invite struct {
-	Rooms []mail.RoomName `json:"rooms,omitempty"` // that the machine may enter; empty: all
-	Agent mail.Name       `json:"agent,omitempty"` // as whom alone it may speak; empty: as any agent and the user
-	// Good is for how long the code can be used, in seconds; default 30 minutes, at most a day.
+	Rooms []mail.RoomName `json:"rooms,omitempty"` // rooms that the machine may enter; empty: all
+	Agent mail.Name       `json:"agent,omitempty"` // only as whom it may speak; empty: any agent and the user
+	// Good is how long the code is valid, in seconds; default 30 minutes, at most a day.
 	Good int64 `json:"good_s,omitzero"`
-	// For is for how long the machine is let in then, in seconds; 0 means until it is revoked.
+	// For is how long the machine then has access, in seconds; 0 means until it is revoked.
 	For int64 `json:"for_s,omitzero"`
 }
 
-// Invited answers it.
+// Invited answers Invite.
 type Invited struct {
-	URL         string    `json:"url"`  // where the machine finds the post office
+	URL         string    `json:"url"`  // at which the machine finds the post office
 	Code        string    `json:"code"` // shown only here
 	ID          string    `json:"id"`   // names the code in lists; it opens nothing
 	Expires     mail.Time `json:"expires"`
@@ -27,9 +27,9 @@ type Join struct {
 	Machine mail.Machine `json:"machine"`
 }
 
-// Joined answers it.
+// Joined answers Join.
 type Joined struct {
-	Token   string          `json:"token"` // of the machine, shown only here
+	Token   string          `json:"token"` // the machine's, shown only here
 	Machine mail.Machine    `json:"machine"`
 	Rooms   []mail.RoomName `json:"rooms,omitempty"`
 	Agent   mail.Name       `json:"agent,omitempty"`
@@ -39,15 +39,15 @@ type Joined struct {
 // Machine is another machine that was let in.
 type Machine struct {
 	Name    mail.Machine    `json:"name"`
-	Rooms   []mail.RoomName `json:"rooms,omitempty"` // that it may enter; empty: all
-	Agent   mail.Name       `json:"agent,omitempty"` // as whom alone it may speak
+	Rooms   []mail.RoomName `json:"rooms,omitempty"` // rooms that it may enter; empty: all
+	Agent   mail.Name       `json:"agent,omitempty"` // the only agent as which it may speak
 	Joined  mail.Time       `json:"joined"`
 	Expires mail.Time       `json:"expires,omitzero"`
-	Seen    mail.Time       `json:"seen,omitzero"` // when it last asked something, to within a minute
+	Seen    mail.Time       `json:"seen,omitzero"` // its last request, to within a minute
 	From    string          `json:"from,omitempty"`
 }
 
-// OpenCode is a code that nobody has used yet.
+// OpenCode is a code that has not been used yet.
 type OpenCode struct {
 	ID      string          `json:"id"` // names it; it opens nothing
 	Rooms   []mail.RoomName `json:"rooms,omitempty"`
@@ -57,14 +57,14 @@ type OpenCode struct {
 	For     int64           `json:"for_s,omitzero"`
 }
 
-// Invites are the machines that were let in, by name, and the codes that wait to be used.
+// Invites are the machines that were let in, by name, and the unused codes.
 type Invites struct {
 	Machines []Machine  `json:"machines"`
 	Codes    []OpenCode `json:"codes"`
 }
 
-// ScriptPrefix begins every credential for scripts, so that scanners for leaked secrets can know one.
+// ScriptPrefix begins every credential for scripts, so that scanners for leaked secrets recognise it.
 const ScriptPrefix = "pp-script."
 
-// MachinePrefix begins every token of a machine, so that scanners for leaked secrets can know one.
+// MachinePrefix begins every token of a machine, so that scanners for leaked secrets recognise it.
 const MachinePrefix = "pp-machine."

@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What is asked of a post office as a whole. httpapi says what it does.
+// The requests to a post office as a whole. httpapi implements them.
 var (
 	OfficeCall = Call[None, Status]{Route: Route{ID: "status", Method: http.MethodGet, Path: "/status",
 		About: "Figures about the post office."}}
@@ -68,7 +68,7 @@ var (
 		UserOnly: true, Here: true}}
 )
 
-// The calls of who comes in.
+// The calls about access.
 var (
 	LoginCall = Call[Login, Link]{Route: Route{ID: "login", Method: http.MethodPost, Path: "/login",
 		About: "Make a link that logs the first browser that opens it in as the user, within ten minutes. Only the " +
@@ -119,12 +119,12 @@ var (
 		UserOnly: true, Here: true}}
 	SetPassphraseCall = Call[NewPassphrase, None]{Route: Route{ID: "setPassphrase", Method: http.MethodPut,
 		Path: "/passphrase",
-		About: "Set the passphrase that [user] confirm asks for; whoever replaces one has to know it. Over the " +
-			"Unixsocket only. Only the user may.",
+		About: "Set the passphrase that [user] confirm asks for; whoever replaces one has to know it. Over the Unix " +
+			"socket only. Only the user may.",
 		UserOnly: true, Here: true}}
 )
 
-// The calls of all rooms, and of one as a thing of the post office.
+// The calls for all rooms, and for the management of one.
 var (
 	RoomsCall = Call[None, Rooms]{Route: Route{ID: "rooms", Method: http.MethodGet, Path: "/rooms",
 		About: "The rooms that the caller may enter."}}
@@ -167,7 +167,7 @@ var (
 		About: "Remove a room: watches and waits there end, its tokens are void, its files are moved out of the " +
 			"way. Only the user may.",
 		UserOnly: true, Here: true}}
-	// AttachCall is of no method: what a session is shown in belongs to the machine, and not to the room.
+	// AttachCall has no method in mail.Service: the display of a session belongs to the machine, not to the room.
 	AttachCall = Call[Attach, Attached]{Route: Route{ID: "attach", Method: http.MethodPost,
 		Path: Room + "/agents/{name}/attach",
 		About: "Bring the agent's session to the front, where that can be done, and else answer with the command " +

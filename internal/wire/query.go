@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Param is a field of a struct that stands in the query of a URL, as its tag query says.
+// Param is a field of a struct that is a URL parameter, according to its tag query.
 type Param struct {
 	Name  string
 	About string       // for the OpenAPI document
-	Type  reflect.Type // of the field; of what it points to, if zero is not the same as not given
+	Type  reflect.Type // of the field; of its target, if zero differs from absent
 	Index []int        // of the field, for reflect
 }
 
-// Params lists the parameters of a struct, those of embedded ones included.
+// Params lists the parameters of a struct, including those of embedded ones.
 func Params(t reflect.Type) []Param {
 	var all []Param
 	for _, f := range reflect.VisibleFields(t) {
@@ -30,7 +30,7 @@ func Params(t reflect.Type) []Param {
 	return all
 }
 
-// Query writes a struct as a query. What has its zero value is left out.
+// Query writes a struct as a query. Zero values are left out.
 func Query(v any) url.Values {
 	q := make(url.Values)
 	s := reflect.ValueOf(v)

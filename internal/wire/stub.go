@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Carrier brings a call to a room: across a connection, for which it needs in and a pointer to what is answered, or to
-// a mail.Service at hand, with which it calls on.
+// Carrier takes a call to a room: across a connection, for which it needs in and a pointer to the answer, or to a
+// local mail.Service, on which it calls on.
 type Carrier interface {
 	Carry(ctx context.Context, r *Route, in, out any, on func(mail.Service) error) error
 }
@@ -21,7 +21,7 @@ func Do[In, Out any](ctx context.Context, c Carrier, call *Call[In, Out], in In)
 	return out, err
 }
 
-// Stub is mail.Service but for what streams, Watch and Export: each method is its call.
+// Stub is mail.Service except the streams Watch and Export: each method makes its call.
 type Stub struct{ Carrier Carrier }
 
 // Send implements mail.Sender.

@@ -15,26 +15,26 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Calls is a connection that is kept open for calls of an agent's tools, which go through it as MCP has them. It is
-// made by the first call, and made again after it broke. Its methods may be called concurrently.
+// Calls is a connection that is kept open for an agent's tool calls, which it transports in the form of MCP. The
+// first call opens it, and the next one reopens it after it broke. Its methods may be called concurrently.
 type Calls struct {
 	caller *caller
 	query  string
 
-	dialing sync.Mutex // held while a connection is made
+	dialing sync.Mutex // held while connecting
 
 	mu   sync.Mutex
-	line *callLine // the last; nil: none was made
+	line *callLine // the last one; nil: none yet
 	dead bool      // closed
 }
 
-// Calls returns a connection for the calls of an agent's tools. client is the agents' client if that says in a call
-// whose it is, else "". Only a Unix socket has such connections; over a URL each call fails.
+// Calls returns a connection for an agent's tool calls. client is the agents' client if it names the calling agent in
+// each call, else "". Only a Unix socket has such connections; over a URL each call fails.
 func (o *Office) Calls(room mail.RoomName, as mail.Name, client string) *Calls {
 	return &Calls{caller: &caller{office: o, room: room, name: as}, query: url.Values{"client": {client}}.Encode()}
 }
 
-// Close closes the connection; what is called then fails.
+// Close closes the connection; later calls fail.
 func (c *Calls) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,10 +44,10 @@ func (c *Calls) Close() {
 	}
 }
 
-// Call has the post office answer a call, which is one line. It calls answered once: with the response, which is one
-// line without its end, or with an error, after which nobody knows whether the call was carried out; a response that
-// is empty means that it was not. Until ctx ends it waits as long as the post office lives. answered may be called
-// before Call returns, and holds up other answers for as long as it takes.
+// Call sends a call, which is one line, to the post office. It calls answered once: with the response, which is one
+// line without its line end, or with an error, after which it is unknown whether the call was carried out; an empty
+// response means that it was not. It waits until ctx ends, while the post office lives. answered may be called before
+// Call returns, and delays other answers until it returns.
 func (c *Calls) Call(ctx context.Context, key string, call []byte, answered func([]byte, error)) {
 	c.mu.Lock()
 	l := c.line
@@ -66,8 +66,7 @@ func (c *Calls) Call(ctx context.Context, key string, call []byte, answered func
 	}()
 }
 
-// Wait is Call for a call that waits for something to happen: it outlives a restart of the post office, as Client.Wait
-// does.
+// Wait is Call for a call that waits for an event: it survives a restart of the post office, as Client.Wait does.
 func (c *Calls) Wait(ctx context.Context, key string, call []byte, answered func([]byte, error)) {
 	c.wait(ctx, key, call, backoff{}, answered)
 }
@@ -86,7 +85,7 @@ func (c *Calls) wait(ctx context.Context, key string, call []byte, back backoff,
 	})
 }
 
-// connect returns a connection that is not broken, as the last one is.
+// connect returns a working connection, given the last one, which is broken.
 func (c *Calls) connect(last *callLine) (*callLine, error) {
 	c.dialing.Lock()
 	defer c.dialing.Unlock()
@@ -149,7 +148,7 @@ func (c *Calls) dial() (*callLine, error) {
 type callLine struct {
 	office *Office
 
-	writing sync.Mutex // held for I/O, and nothing else
+	writing sync.Mutex // held only during I/O
 	conn    net.Conn
 
 	mu      sync.Mutex
@@ -157,7 +156,7 @@ type callLine struct {
 	waiting map[string]func([]byte, error) // by key
 }
 
-// call is Calls.Call, unless the connection was broken before: then nothing is called, and it returns false.
+// call is Calls.Call, unless the connection broke earlier: then it calls nothing, and returns false.
 func (l *callLine) call(ctx context.Context, key string, call []byte, answered func([]byte, error)) bool {
 	v := l.office.vigil(ctx)
 	l.mu.Lock()
@@ -169,7 +168,7 @@ func (l *callLine) call(ctx context.Context, key string, call []byte, answered f
 	written := make(chan struct{})
 	stop := context.AfterFunc(v.ctx, func() {
 		<-written
-		l.write(key, nil) // which cancels the call
+		l.write(key, nil) // cancels the call
 		l.settle(key, nil, v.why(context.Cause(v.ctx)))
 	})
 	l.waiting[key] = func(response []byte, err error) {
@@ -190,11 +189,11 @@ func (l *callLine) write(key string, call []byte) {
 	_, err := l.conn.Write(text)
 	l.writing.Unlock()
 	if err != nil {
-		l.conn.Close() // listen tells who waits
+		l.conn.Close() // listen tells the waiting callers
 	}
 }
 
-// listen hands out responses until the connection ends.
+// listen distributes responses until the connection ends.
 func (l *callLine) listen(in *bufio.Reader) {
 	for {
 		text, err := in.ReadBytes('\n')

@@ -55,11 +55,11 @@ func (o *rooms) send(body string) mail.Sent {
 	return sent
 }
 
-// link stands between client and server. It can be cut, refuse and answer by itself.
+// link is a connection between client and server that can be cut, refuse and answer by itself.
 type link struct {
 	*httptest.Server
 	down atomic.Bool
-	hook atomic.Pointer[http.HandlerFunc] // sees a request before the server, which it need not reach
+	hook atomic.Pointer[http.HandlerFunc] // sees a request first, and may keep it from the server
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -111,7 +111,7 @@ func (l *link) as(t *testing.T, n mail.Name) *Client {
 	return svc.(*Client)
 }
 
-// TestSendIsRepeatedOnce breaks the connection after the message was stored and before the sender heard of it.
+// TestSendIsRepeatedOnce breaks the connection after the message was stored and before the sender was told.
 func TestSendIsRepeatedOnce(t *testing.T) {
 	office := newRooms(t)
 	l := newLink(t, office, peer)
@@ -135,7 +135,7 @@ func TestSendIsRepeatedOnce(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsRepeated holds that a call which might do something twice is not made twice.
+// TestNothingElseIsRepeated checks that calls that are not safe to repeat are made once.
 func TestNothingElseIsRepeated(t *testing.T) {
 	l := newLink(t, newRooms(t), peer)
 	var requests atomic.Int32
@@ -229,7 +229,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestCredentials looks at what is sent to prove who calls.
+// TestCredentials checks the headers that identify the caller.
 func TestCredentials(t *testing.T) {
 	var seen http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -297,7 +297,7 @@ func TestForeignAnswers(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	l := newLink(t, newRooms(t), peer)
 	hook := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // a server hears that its client left only when it has read the body
+		io.Copy(io.Discard, r.Body) // a server notices that its client left only after it has read the body
 		<-r.Context().Done()
 	})
 	l.hook.Store(&hook)
@@ -321,7 +321,7 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// TestHugeDraft holds that a refusal arrives although the body was not read.
+// TestHugeDraft checks that a refusal arrives although the body was not read.
 func TestHugeDraft(t *testing.T) {
 	room := newLink(t, newRooms(t), peer).as(t, "ann")
 	_, err := room.Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: strings.Repeat("x", 20<<20)})
@@ -391,7 +391,7 @@ func TestImportInParts(t *testing.T) {
 	}
 }
 
-// TestOfficeVersion: the version that an answer names is known from then on.
+// TestOfficeVersion: the version in an answer is known from then on.
 func TestOfficeVersion(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(wire.VersionHeader, "v1.2.3")
@@ -411,7 +411,7 @@ func TestOfficeVersion(t *testing.T) {
 	}
 }
 
-// operations collects which routes of the far end were served, from its log.
+// operations collects the routes that the far end has served, from its log.
 type operations chan string
 
 func (operations) Enabled(context.Context, slog.Level) bool { return true }
@@ -429,12 +429,12 @@ func (o operations) Handle(_ context.Context, r slog.Record) error {
 func (o operations) WithAttrs([]slog.Attr) slog.Handler { return o }
 func (o operations) WithGroup(string) slog.Handler      { return o }
 
-// TestCallsReachTheirRoutes makes every call of mail.Service, and looks which route of httpapi serves it.
+// TestCallsReachTheirRoutes makes every call of mail.Service, and checks which route of httpapi serves it.
 func TestCallsReachTheirRoutes(t *testing.T) {
 	served := make(operations, 1)
 	rooms := newRooms(t)
 	if _, err := rooms.as("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "now"}); err != nil {
-		t.Fatal(err) // what the wait finds
+		t.Fatal(err) // for Wait
 	}
 	api := httpapi.New(httpapi.Options{Office: rooms, Authenticate: peer, Log: slog.New(served)})
 	l := &link{Server: httptest.NewServer(api)}
@@ -444,7 +444,7 @@ func TestCallsReachTheirRoutes(t *testing.T) {
 		args := []reflect.Value{reflect.ValueOf(t.Context())}
 		for i := 1; i < m.Type.NumIn(); i++ {
 			arg := reflect.New(m.Type.In(i)).Elem()
-			switch arg.Kind() { // what may stand in the path
+			switch arg.Kind() { // may be part of the path
 			case reflect.String:
 				arg.SetString("ann")
 			case reflect.Struct:

@@ -25,10 +25,10 @@ import (
 	"pennypost/internal/wire"
 )
 
-// caller sends requests as somebody.
+// caller sends requests as someone.
 type caller struct {
 	office *Office
-	room   mail.RoomName // whose calls are made; "": only those of the post office are
+	room   mail.RoomName // the room of its calls; "": only calls of the post office
 	name   mail.Name
 	use    string // wire.ToolUseHeader
 	from   Whence
@@ -42,13 +42,13 @@ func (c *caller) Carry(ctx context.Context, r *wire.Route, in, out any, _ func(m
 	return c.do(ctx, c.request(r, in), out)
 }
 
-// request is the call of a route.
+// request returns the request of a route.
 func (c *caller) request(r *wire.Route, in any) request {
 	req := request{method: r.Method, repeat: r.Repeat || r.Method == http.MethodGet}
 	for part := range strings.FieldsFuncSeq(r.Path, func(c rune) bool { return c == '/' }) {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			name = strings.TrimSuffix(name, "}")
-			if part = c.segment(name, in); part == "" { // it would be another route
+			if part = c.segment(name, in); part == "" { // the path would be another route
 				req.err = mail.Errorf(mail.Invalid, "the %s is empty", name)
 			}
 		}
@@ -64,7 +64,7 @@ func (c *caller) request(r *wire.Route, in any) request {
 	return req.with(in)
 }
 
-// segment returns the part of the path that an argument is, or the room.
+// segment returns the path segment for a variable: the room, or part of in.
 func (c *caller) segment(name string, in any) string {
 	if name == "room" {
 		return string(c.room)
@@ -85,22 +85,21 @@ func (c *caller) segment(name string, in any) string {
 // request is one call of a route.
 type request struct {
 	method string
-	path   []string // segments below wire.Base, as they are
+	path   []string // segments below wire.Base, unescaped
 	query  url.Values
 	header http.Header
 	body   []byte
 	kind   string // content type of body
-	// repeat allows to send the request again when the connection broke before an answer came: it says, or makes sure,
-	// that twice is the same as once.
+	// repeat allows a retry when the connection broke before an answer came: the request is idempotent.
 	repeat bool
 	again  bool // it was sent before
-	// background is a request that a wait or a watch makes by itself, which starts no post office.
+	// background marks a request that a wait or a watch makes by itself, and that does not start a post office.
 	background bool
 	err        error // why it cannot be sent
 }
 
-// attempts is how often a request that may be repeated is sent: the second time finds a post office that was restarted
-// meanwhile, or a connection that the far end had closed while it was idle.
+// attempts is how often an idempotent request is sent: a retry may find a restarted post office, or replace an idle
+// connection that the far end had closed.
 const attempts = 3
 
 // with returns r with v as its body.
@@ -158,7 +157,7 @@ func notUnderstood(err error) error {
 		Err: err}
 }
 
-// open sends r and returns a successful response, whose body the caller closes.
+// open sends r and returns a successful response, whose body the caller must close.
 func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
 	if r.err == nil && c.office.ready != nil && !r.background && !r.again {
 		r.err = c.office.ready(ctx)
@@ -183,7 +182,7 @@ func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
 	return nil, c.unreached(ctx, err)
 }
 
-// unreached returns the error for a request that was given no answer because of err.
+// unreached returns the error for a request that got no answer because of err.
 func (c *caller) unreached(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -212,13 +211,13 @@ func (c *caller) unreached(ctx context.Context, err error) error {
 	return c.broken(ctx, err)
 }
 
-// isOther reports whether err says that the far end is not whom it was pinned to.
+// isOther reports whether err means that the far end has another key than the pinned one.
 func isOther(err error) bool {
 	_, ok := errors.AsType[*selfsigned.OtherKeyError](err)
 	return ok
 }
 
-// notReached reports whether err came before anything of the request was sent.
+// notReached reports whether err occurred before anything of the request was sent.
 func notReached(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
@@ -249,7 +248,7 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	if len(r.body) > expectAbove {
 		req.Header.Set("Expect", "100-continue")
 	}
-	// Not http.Client: there are no cookies here, and a token is not carried along a redirect.
+	// Not http.Client: there are no cookies here, and a token must not follow a redirect.
 	v := c.office.vigil(ctx)
 	resp, err := c.office.transport.RoundTrip(req.WithContext(v.ctx))
 	v.pause()
@@ -264,7 +263,7 @@ func (c *caller) roundTrip(ctx context.Context, r request) (*http.Response, erro
 	return resp, nil
 }
 
-// sign writes into a header who calls.
+// sign writes the caller's identity into a header.
 func (c *caller) sign(h http.Header) {
 	if c.office.token != "" {
 		h.Set("Authorization", "Bearer "+c.office.token)
@@ -292,11 +291,11 @@ func (c *caller) sign(h http.Header) {
 	}
 }
 
-// expectAbove is the size from which on a body is sent only after the far end agreed to read it. An answer that
+// expectAbove is the size above which a body is sent only after the far end has agreed to read it. An answer that
 // refuses a body half-way is easily lost.
 const expectAbove = 256 << 10
 
-// escape makes a segment of a path that no link in between can take for "." or "..".
+// escape makes a path segment that no intermediary can take for "." or "..".
 func escape(segment string) string {
 	if strings.Trim(segment, ".") == "" {
 		return strings.ReplaceAll(segment, ".", "%2E")
@@ -304,18 +303,18 @@ func escape(segment string) string {
 	return url.PathEscape(segment)
 }
 
-// windowsRefused is WSAECONNREFUSED, which Go does not take for ECONNREFUSED.
+// windowsRefused is WSAECONNREFUSED, which Go does not treat as ECONNREFUSED.
 const windowsRefused = syscall.Errno(10061)
 
-// nobodyListens reports whether err says that there is no post office, and so that nothing was sent.
+// nobodyListens reports whether err means that there is no post office, so that nothing was sent.
 func nobodyListens(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windowsRefused) || errors.Is(err, fs.ErrNotExist)
 }
 
-// errBroken marks an error after which nobody knows whether the request was served.
+// errBroken marks an error after which it is unknown whether the request was served.
 var errBroken = errors.New("connection broke")
 
-// broken returns the error for a connection that gave none of the answer, or not all.
+// broken returns the error for a connection that delivered none or only part of the answer.
 func (c *caller) broken(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -336,7 +335,7 @@ func ended(cause error) error {
 	return &mail.Error{Code: mail.Timeout, Msg: "the time was over before the post office answered", Err: cause}
 }
 
-// problem reads the error out of a response that is none of success.
+// problem reads the error from an unsuccessful response.
 func problem(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var p wire.Problem
@@ -348,7 +347,7 @@ func problem(resp *http.Response) error {
 		strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)}
 }
 
-// codeOf guesses the code behind the status of an answer that no post office wrote: a proxy's.
+// codeOf guesses the code for the status of an answer that is not from a post office, but from a proxy.
 func codeOf(status int) mail.Code {
 	switch status {
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:

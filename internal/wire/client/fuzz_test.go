@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FuzzWatch holds that whatever a far end streams, the watch hands on events, and goes on behind the last of them.
+// FuzzWatch checks that whatever a far end streams, the watch passes events on, and continues after the last of them.
 func FuzzWatch(f *testing.F) {
 	for _, s := range []string{
 		"id: 1\nevent: message\ndata: {\"seq\":1,\"message\":{\"id\":\"m\"}}\n\n: alive\n\ndata: {\"seq\":2}\n\n",
@@ -37,7 +37,7 @@ func FuzzWatch(f *testing.F) {
 	})
 }
 
-// FuzzProblem holds that any answer that is none of success is an error with a code and words.
+// FuzzProblem checks that every unsuccessful answer becomes an error with a code and a text.
 func FuzzProblem(f *testing.F) {
 	f.Add(404, "application/problem+json", []byte(`{"code":"not_found","detail":"no"}`))
 	f.Add(502, "text/html", []byte(`<h1>Bad Gateway</h1>`))

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Hook hands a hook of an agent's client over and returns what its process is to leave behind. The hook that waits is
-// answered when it is rung, or after less than a minute.
+// Hook passes a hook of an agent's client on and returns the output for its process. A waiting hook is answered when
+// it is rung, or after less than a minute.
 func (o *Office) Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error) {
 	var a wire.HookAnswer
 	err := o.user().do(ctx, hookRequest(h), &a)
@@ -22,8 +22,8 @@ func hookRequest(h *wire.Hook) request {
 		body: h.Input, kind: wire.JSON}
 }
 
-// HookAsking is Hook for one by which a client asks its person: the answer may take long. sign is called with each
-// piece of it, which is white space until there is one.
+// HookAsking is Hook for a hook with which a client asks its person: the answer may take long. sign is called for
+// each piece of it; the first ones are white space.
 func (o *Office) HookAsking(ctx context.Context, h *wire.Hook, sign func()) (a wire.HookAnswer, err error) {
 	c := o.user()
 	resp, err := c.open(ctx, hookRequest(h))
@@ -42,7 +42,7 @@ func (o *Office) HookAsking(ctx context.Context, h *wire.Hook, sign func()) (a w
 	return a, nil
 }
 
-// signs is a body whose pieces are signs of life.
+// signs is a body that reports each piece as a sign of life.
 type signs struct {
 	io.Reader
 	sign func()
@@ -56,12 +56,12 @@ func (s signs) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// HookTaken confirms that the client has taken what a hook said.
+// HookTaken confirms that the client has accepted a hook's output.
 func (o *Office) HookTaken(ctx context.Context, ticket string) error {
 	return tell(ctx, o, &wire.HookTakenCall, ticket)
 }
 
-// Place returns in which room a session is, and as whom.
+// Place returns the room and the agent of a session.
 func (o *Office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	return wire.Do(ctx, o.user(), &wire.PlaceCall, *p)
 }

@@ -54,7 +54,7 @@ func (o *rooms) Rooms(context.Context) ([]mail.RoomStatus, error) {
 	return all, nil
 }
 
-// peer believes what a process on a Unix socket says.
+// peer trusts the header of a process on a Unix socket.
 func peer(r *http.Request) (mail.Caller, error) {
 	name, err := wire.Agent(r.Header)
 	return mail.Caller{Name: name}, err
@@ -78,7 +78,7 @@ func serve(t *testing.T, office mail.Office) string {
 	return socket
 }
 
-// TestService holds the client to what every mail.Service promises, over a real socket and a real room.
+// TestService checks that the client keeps the promises of mail.Service, over a real socket and with a real room.
 func TestService(t *testing.T) {
 	mailtest.Run(t, func(t *testing.T) mail.Office {
 		office := &rooms{t: t, rooms: make(map[mail.RoomName]*mailroom.Room)}

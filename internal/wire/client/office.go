@@ -2,7 +2,7 @@
 // routes of package httpapi.
 //
 // Hooks and commands start it a thousand times an hour. So nothing happens before the first call, a call is one
-// request, and no name is looked up for a Unix socket.
+// request, and a Unix socket needs no name lookup.
 package client
 
 import (
@@ -20,45 +20,43 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Options say where the post office is: set Socket or URL.
+// Options locate the post office: set Socket or URL.
 type Options struct {
 	Socket string // path of its Unix socket
 	URL    string // its address, "http://127.0.0.1:8765" or with https
 	Token  string // bearer token, for URL, or a credential for scripts; "" on a Unix socket: the process itself
 
-	// Session is the client's id of the session in whose shell this process runs, for Socket; "": in none that says
-	// so.
+	// Session is the client's id of the session in whose shell this process runs, for Socket; "": none that is known.
 	Session string
-	// Guessed says that the agents of this process are known by Session alone.
+	// Guessed says that only Session identifies the agents of this process.
 	Guessed bool
 	Use     string // wire.ShellUse in a shell of a session in which several agents may run
 
 	TLS *tls.Config // for https; nil: the system's roots
 
-	// Relay says that this process makes the calls of many others, for days: connections are kept for as long as the
-	// post office keeps them, and one that cannot be reached is known in relayPatience.
+	// Relay says that this process makes calls for many others, for days: it keeps connections as long as the post
+	// office does, and notices within relayPatience that one is unreachable.
 	Relay bool
 
-	// Start, if set, is called when nobody listens at Socket, and the call goes on when it returns nil. Waits and
-	// watches that lost their connection do not call it: they would raise a post office that was just stopped.
+	// Start, if set, is called when no one listens at Socket, and the call continues when it returns nil. Waits and
+	// watches that lost their connection do not call it: they would start a post office that was just stopped.
 	Start func(context.Context) error
 
-	// Ready, if set, is called before a request that somebody waits for, which is not sent if it returns an error.
+	// Ready, if set, is called before a foreground request; if it returns an error, the request is not sent.
 	Ready func(context.Context) error
 
-	// Confirm, if set, is called when an act has to be confirmed by the person, and the act is tried again when it
-	// returns nil.
+	// Confirm, if set, is called when the person must confirm an act; the act is retried when it returns nil.
 	Confirm func(context.Context, *Office) error
 
-	// Link, if set, is told whenever the connection of a watch breaks (false) and when there is another (true). It
-	// must not wait.
+	// Link, if set, is called whenever the connection of a watch breaks (false) and when there is another (true). It
+	// must not block.
 	Link func(up bool)
 }
 
-// Office is a post office far away. All methods may be called concurrently.
+// Office is a remote post office. All methods may be called concurrently.
 type Office struct {
 	base      *url.URL // Path and RawPath are empty
-	where     string   // for messages: what was dialled
+	where     string   // for messages: the dialled address
 	socket    string   // "" over a URL
 	token     string
 	session   string
@@ -77,18 +75,18 @@ type Office struct {
 var _ mail.Office = (*Office)(nil)
 
 const (
-	// dialTimeout bounds the connecting alone; a socket answers at once or not at all.
+	// dialTimeout bounds only the connecting; a socket answers immediately or not at all.
 	dialTimeout = 10 * time.Second
-	// relayDial is how long a relay waits for a connection, and relayPatience how long before it asks a post office
-	// that is silent whether it lives, and then for the answer: who called the relay is told within two seconds that
-	// nobody is there.
+	// relayDial is how long a relay waits for a connection, and relayPatience how long before it checks whether a
+	// silent post office lives, and then for the answer: so callers of the relay learn within two seconds that no one
+	// is there.
 	relayDial     = 1500 * time.Millisecond
 	relayPatience = 700 * time.Millisecond
-	// relayKeep is how long a relay keeps a connection, which is less than a post office does.
+	// relayKeep is how long a relay keeps an idle connection, which is less than a post office does.
 	relayKeep = 2 * time.Minute
 )
 
-// New returns a post office. It does not connect: that happens with the first call.
+// New returns a post office. It does not connect before the first call.
 func New(opts Options) (*Office, error) {
 	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
 		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience,
@@ -112,7 +110,7 @@ func New(opts Options) (*Office, error) {
 			ctx, cancel := context.WithTimeout(ctx, relayDial)
 			defer cancel()
 			conn, err := (&tls.Dialer{NetDialer: dialer, Config: opts.TLS}).DialContext(ctx, network, address)
-			if err != nil { // before anything was sent, also while keys were exchanged
+			if err != nil { // before anything was sent, even during the key exchange
 				err = &net.OpError{Op: "dial", Net: network, Err: err}
 			}
 			return conn, err
@@ -145,15 +143,14 @@ func New(opts Options) (*Office, error) {
 	return o, nil
 }
 
-// With returns the same post office for another token. They share their connections, and Close of one is Close of
-// both.
+// With returns the same post office with another token. They share their connections, and Close closes both.
 func (o *Office) With(token string) *Office {
 	other := *o
 	other.token = token
 	return &other
 }
 
-// Version returns the version of the post office as its last answer said it, "" before the first.
+// Version returns the version of the post office in its last answer, "" before the first.
 func (o *Office) Version() string {
 	if v := o.version.Load(); v != nil {
 		return *v
@@ -161,25 +158,25 @@ func (o *Office) Version() string {
 	return ""
 }
 
-// Close closes idle connections. Watches are closed by their owners.
+// Close closes idle connections. The owners of watches close those.
 func (o *Office) Close() { o.transport.CloseIdleConnections() }
 
-// Ping returns nil if the post office answers, and an error of code Unavailable if nobody does.
+// Ping returns nil if the post office answers, and an error of code Unavailable if there is none.
 func (o *Office) Ping(ctx context.Context) error {
 	_, err := o.Status(ctx)
 	return err
 }
 
-// Status returns what the post office says of itself.
+// Status returns the post office's description of itself.
 func (o *Office) Status(ctx context.Context) (wire.Status, error) {
 	return wire.Do(ctx, o.user(), &wire.OfficeCall, wire.None{})
 }
 
-// Stop begins to stop the post office. It returns before the post office has ended. Only the user may.
+// Stop starts to stop the post office, and returns before it has ended. Only the user may.
 func (o *Office) Stop(ctx context.Context) error { return tell(ctx, o, &wire.StopCall, wire.None{}) }
 
-// Backup writes every room, token and setting to a file. After an error it is not whole. raw names, for a person, the
-// rooms that could not be opened, whose files are in it as they stood; "" if there are none. Only the user may.
+// Backup writes every room, token and setting to a file, which is incomplete after an error. raw names, for a person,
+// the rooms that could not be opened, whose files it contains as they were; "" if there are none. Only the user may.
 func (o *Office) Backup(ctx context.Context, to io.Writer) (raw string, err error) {
 	c := o.user()
 	resp, err := c.open(ctx, c.request(&wire.BackupRoute, wire.None{}))
@@ -191,7 +188,7 @@ func (o *Office) Backup(ctx context.Context, to io.Writer) (raw string, err erro
 	return resp.Trailer.Get(wire.RawTrailer), err
 }
 
-// brokenBody says of an error in reading that it is one of the connection; io.Copy may also fail to write.
+// brokenBody marks read errors as errors of the connection; io.Copy may also fail to write.
 type brokenBody struct {
 	io.Reader
 	broken func(error) error
@@ -225,7 +222,7 @@ func (o *Office) AnswerDialog(ctx context.Context, a mail.DialogAnswer) error {
 	return tell(ctx, o, &wire.AnswerDialogCall, a)
 }
 
-// Away returns for which agents the user is away from the terminal. Only the user may ask.
+// Away returns the agents for which the user is away from the terminal. Only the user may ask.
 func (o *Office) Away(ctx context.Context) (wire.Aways, error) {
 	return wire.Do(ctx, o.user(), &wire.AwayCall, wire.None{})
 }
@@ -235,7 +232,7 @@ func (o *Office) SetAway(ctx context.Context, a wire.Away) (wire.Aways, error) {
 	return wire.Do(ctx, o.user(), &wire.SetAwayCall, a)
 }
 
-// Notify lists the channels through which the user is told of mail. Only the user may ask.
+// Notify lists the channels through which the user is notified of mail. Only the user may ask.
 func (o *Office) Notify(ctx context.Context) ([]wire.NotifyChannel, error) {
 	list, err := wire.Do(ctx, o.user(), &wire.NotifyCall, wire.None{})
 	return list.Channels, err
@@ -252,12 +249,12 @@ func (o *Office) NotifyPair(ctx context.Context, channel string) (wire.NotifyPai
 	return wire.Do(ctx, o.user(), &wire.NotifyPairCall, wire.NotifyPair{Channel: channel})
 }
 
-// NotifyUnpair has the chat of a channel obeyed no more. Only the user may.
+// NotifyUnpair ends the pairing of a channel with a chat. Only the user may.
 func (o *Office) NotifyUnpair(ctx context.Context, channel string) error {
 	return tell(ctx, o, &wire.NotifyUnpairCall, wire.NotifyPair{Channel: channel})
 }
 
-// Outbox lists the mail that is kept on this machine, as far as it is the caller's.
+// Outbox lists the caller's mail that is kept on this machine.
 func (o *Office) Outbox(ctx context.Context, as mail.Name) (mail.Outbox, error) {
 	return wire.Do(ctx, &caller{office: o, name: as}, &wire.OutboxCall, wire.None{})
 }
@@ -287,52 +284,52 @@ func (o *Office) EndSession(ctx context.Context, id string) error {
 	return tell(ctx, o, &wire.EndSessionCall, id)
 }
 
-// Invite makes a code that lets another machine in, once. Only the user may, where the post office is.
+// Invite makes a code that lets another machine in, once. Only the user may, on the post office's machine.
 func (o *Office) Invite(ctx context.Context, ask wire.Invite) (wire.Invited, error) {
 	return wire.Do(ctx, o.user(), &wire.InviteCall, ask)
 }
 
-// Invites lists the machines that were let in, and the codes that can be used. Only the user may ask.
+// Invites lists the machines that were let in, and the valid codes. Only the user may ask.
 func (o *Office) Invites(ctx context.Context) (wire.Invites, error) {
 	return wire.Do(ctx, o.user(), &wire.InvitesCall, wire.None{})
 }
 
-// Revoke takes back what a machine was let in for, or a code. Only the user may, where the post office is.
+// Revoke revokes a machine's access, or a code. Only the user may, on the post office's machine.
 func (o *Office) Revoke(ctx context.Context, name string) error {
 	return tell(ctx, o, &wire.RevokeCall, name)
 }
 
-// AddCredential makes a credential for scripts. Only the user may, where the post office is.
+// AddCredential makes a credential for scripts. Only the user may, on the post office's machine.
 func (o *Office) AddCredential(ctx context.Context, ask wire.NewCredential) (wire.MadeCredential, error) {
 	return wire.Do(ctx, o.user(), &wire.AddCredentialCall, ask)
 }
 
-// Credentials lists those for scripts that count. Only the user may ask.
+// Credentials lists the valid credentials for scripts. Only the user may ask.
 func (o *Office) Credentials(ctx context.Context) (wire.Credentials, error) {
 	return wire.Do(ctx, o.user(), &wire.CredentialsCall, wire.None{})
 }
 
-// RevokeCredential takes a credential for scripts back. Only the user may.
+// RevokeCredential revokes a credential for scripts. Only the user may.
 func (o *Office) RevokeCredential(ctx context.Context, name string) error {
 	return tell(ctx, o, &wire.RevokeCredentialCall, name)
 }
 
-// Confirm hands over the passphrase that the person has typed at this process's terminal.
+// Confirm sends the passphrase that the person has typed at this process's terminal.
 func (o *Office) Confirm(ctx context.Context, typed string) error {
 	return tell(ctx, o, &wire.ConfirmCall, wire.Confirmation{Passphrase: typed})
 }
 
-// SetPassphrase sets the passphrase that acts of weight ask for.
+// SetPassphrase sets the passphrase for important acts.
 func (o *Office) SetPassphrase(ctx context.Context, ask wire.NewPassphrase) error {
 	return tell(ctx, o, &wire.SetPassphraseCall, ask)
 }
 
-// Join uses a code up. It is not asked twice: of a code whose answer was lost nobody knows whether it is still good.
+// Join uses a code up. It is not retried: if the answer was lost, it is unknown whether the code is still valid.
 func (o *Office) Join(ctx context.Context, ask wire.Join) (wire.Joined, error) {
 	return wire.Do(ctx, o.user(), &wire.JoinCall, ask)
 }
 
-// Leave makes the token void with which this is called.
+// Leave invalidates the token of this connection.
 func (o *Office) Leave(ctx context.Context) error { return tell(ctx, o, &wire.LeaveCall, wire.None{}) }
 
 // Rooms implements mail.Office.
@@ -346,7 +343,7 @@ func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 	return wire.Do(ctx, o.user(), &wire.DesksCall, q)
 }
 
-// RemoveRoom removes a room, whose files are kept where the answer says. Only the user may.
+// RemoveRoom removes a room and returns where its files are kept. Only the user may.
 func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
 	return wire.Do(ctx, &caller{office: o, room: room}, &wire.RemoveRoomCall, wire.None{})
 }
@@ -367,19 +364,19 @@ func (o *Office) MakeShards(ctx context.Context, n int) (wire.Shards, error) {
 	return wire.Do(ctx, o.user(), &wire.MakeShardsCall, wire.MakeShards{Number: n})
 }
 
-// RestoreRoom compares a room on the NATS servers with the copies that machines have of it and, if from is one of
-// these machines, makes its stream anew from that copy. Only the user may.
+// RestoreRoom compares a room on the NATS servers with the machines' copies of it and, if from is one of these
+// machines, creates its stream again from that copy. Only the user may.
 func (o *Office) RestoreRoom(ctx context.Context, room mail.RoomName, from mail.Machine) (wire.RestoredRoom, error) {
 	return wire.Do(ctx, &caller{office: o, room: room}, &wire.RestoreRoomCall, wire.RestoreRoom{From: from})
 }
 
-// Machines lists the machines whose post offices have rooms on the same NATS servers, and says how these are. Only the
-// user may ask.
+// Machines lists the machines whose post offices have rooms on the same NATS servers, and the servers' health. Only
+// the user may ask.
 func (o *Office) Machines(ctx context.Context) (wire.Machines, error) {
 	return wire.Do(ctx, o.user(), &wire.MachinesCall, wire.None{})
 }
 
-// Try has a test message written and read. Only the user may.
+// Try writes and reads a test message. Only the user may.
 func (o *Office) Try(ctx context.Context) (wire.Trials, error) {
 	return wire.Do(ctx, o.user(), &wire.TryCall, wire.None{})
 }
@@ -394,14 +391,14 @@ func (o *Office) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	return tell(ctx, o, &wire.RemoveMachineCall, name)
 }
 
-// Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. An empty name means
-// the caller that the connection itself proves: the user on a Unix socket, the token's owner over a URL.
+// Room implements mail.Office. It sends nothing: a room is opened by the first call that needs it. An empty name
+// means the caller that the connection itself proves: the user on a Unix socket, the token's owner over a URL.
 func (o *Office) Room(ctx context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
 	return o.RoomFor(ctx, room, as, "")
 }
 
-// RoomFor is Room for one use of a tool by the client that started this process: who that is, if the client runs
-// several agents, the post office knows.
+// RoomFor is Room for one tool call by the client that started this process: if the client runs several agents, the
+// post office knows whose call it is.
 func (o *Office) RoomFor(_ context.Context, room mail.RoomName, as mail.Name, toolUse string) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err
@@ -409,13 +406,13 @@ func (o *Office) RoomFor(_ context.Context, room mail.RoomName, as mail.Name, to
 	return newClient(caller{office: o, room: room, name: as, use: toolUse}), nil
 }
 
-// Whence is what a relay has found out about a process of its machine that calls.
+// Whence is what a relay has found out about a calling process on its machine.
 type Whence struct {
 	Session  string   // as in Options
 	Guessed  bool     // as in Options
-	Programs []string // the process and those above it, as package process names them; nil: nobody can tell
-	Threads  []string // for each of them, in the shell of which session it started the one before; nil: in none
-	Inside   bool     // one of them was started by an agent's client
+	Programs []string // the process and its ancestors, as package process names them; nil: unknown
+	Threads  []string // for each, the session in whose shell it started the one before; nil: none
+	Inside   bool     // an agent's client started one of them
 }
 
 // RoomFrom is Room for a process of another machine, for which that machine's token vouches.
@@ -423,7 +420,7 @@ func (o *Office) RoomFrom(room mail.RoomName, as mail.Name, from Whence) mail.Se
 	return newClient(caller{office: o, room: room, name: as, from: from})
 }
 
-// Line returns a connection over which the post office has agents of this machine rung, as wire.RelayProtocol has it.
+// Line returns a connection over which the post office rings agents of this machine, in wire.RelayProtocol.
 func (o *Office) Line(ctx context.Context) (io.ReadWriteCloser, error) {
 	u := *o.base
 	u.Path = wire.RelayPath
@@ -445,8 +442,8 @@ func (o *Office) Line(ctx context.Context) (io.ReadWriteCloser, error) {
 	return nil, problem(resp)
 }
 
-// Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts
-// no post office.
+// Ring waits with an agent, for less than a minute, until one of its doors is rung; nil means that none was. It does
+// not start a post office.
 func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
 	c := &caller{office: o, room: room, name: as}
 	r := c.request(&wire.RingRoute, wire.None{})
@@ -457,17 +454,17 @@ func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at 
 	return rung, err
 }
 
-// Attach has the post office bring the session of an agent to the front. Only the user may.
+// Attach makes the post office bring the session of an agent to the front. Only the user may.
 func (o *Office) Attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
 	error) {
 	from.Agent = agent
 	return wire.Do(ctx, &caller{office: o, room: room}, &wire.AttachCall, from)
 }
 
-// user is who asks what concerns no room. Over a URL that is whom the token names.
+// user returns the caller for requests that concern no room. Over a URL it is the token's owner.
 func (o *Office) user() *caller { return &caller{office: o} }
 
-// tell makes a call of the post office that answers nothing.
+// tell makes a call of the post office that has no answer.
 func tell[In any](ctx context.Context, o *Office, call *wire.Call[In, wire.None], in In) error {
 	_, err := wire.Do(ctx, o.user(), call, in)
 	return err

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Client is one room as one caller sees it, far away. Its errors are those of the room; those of the way there are
+// Client is one remote room as one caller sees it. Its errors are those of the room; errors of the connection are
 // Unavailable, or Timeout when the context ended.
 type Client struct {
 	wire.Stub
@@ -30,8 +30,8 @@ func newClient(c caller) *Client {
 	return made
 }
 
-// Send implements mail.Sender. A draft without a key is given one, so that it can be sent again when the connection
-// broke and is still one message, also when the post office was started again in between. Readers are shown no keys.
+// Send implements mail.Sender. A draft without a key gets one, so that a retry after a broken connection stores only
+// one message, even if the post office was restarted in between. Readers do not see keys.
 func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	made := d.Key == ""
 	if made {
@@ -39,17 +39,17 @@ func (c *Client) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	}
 	sent, err := c.Stub.Send(ctx, d)
 	if made {
-		sent.Duplicate = false // of nothing but our own first attempt
+		sent.Duplicate = false // the duplicate is our own first attempt
 	}
 	return sent, err
 }
 
-// poll is how long the far end waits before it says that nothing came. It is below the minute after which proxies cut
-// a connection.
+// poll is how long the far end waits before it reports that nothing came. It is below the minute after which proxies
+// cut a connection.
 const poll = 50 * time.Second
 
-// Wait implements mail.Watcher. It asks again and again until ctx ends; once it was connected it outlives a restart of
-// the post office, but not one that is there and does not answer.
+// Wait implements mail.Watcher. It polls until ctx ends; once connected it survives a restart of the post office, but
+// not a post office that is there and does not answer.
 func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 	for back := (backoff{}); ; {
 		item, err := c.waitOnce(ctx, q, back.connected)
@@ -71,7 +71,7 @@ func (c *Client) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) 
 	}
 }
 
-// waitOnce lets the far end wait for a while; nil means that nothing came.
+// waitOnce makes the far end wait for a while; nil means that nothing came.
 func (c *Client) waitOnce(ctx context.Context, q mail.WaitQuery, again bool) (*mail.Item, error) {
 	r := c.request(&wire.WaitCall.Route, wire.WaitQuery{WaitQuery: q, Timeout: until(ctx)})
 	r.repeat, r.background = false, again
@@ -80,7 +80,7 @@ func (c *Client) waitOnce(ctx context.Context, q mail.WaitQuery, again bool) (*m
 	return item, err
 }
 
-// until returns how long the far end shall wait for somebody who waits until ctx ends.
+// until returns how long the far end should wait for a caller that waits until ctx ends.
 func until(ctx context.Context) *time.Duration {
 	if end, ok := ctx.Deadline(); ok {
 		return new(max(0, min(poll, time.Until(end))))
@@ -88,7 +88,7 @@ func until(ctx context.Context) *time.Duration {
 	return new(poll)
 }
 
-// passing reports whether an error may be gone when the same is asked again.
+// passing reports whether a retry may succeed after an error.
 func passing(err error) bool {
 	code := mail.CodeOf(err)
 	return code == mail.Unavailable || code == mail.Timeout || code == mail.Limited
@@ -121,7 +121,7 @@ func (c *Client) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-// maxImport is how many bytes are sent at once: half of what the far end reads by default.
+// maxImport is how many bytes are sent in one request: half of the far end's default limit.
 const maxImport = 32 << 20
 
 // Import implements mail.Keeper. More than maxImport bytes are sent in parts; when a later part is refused, the

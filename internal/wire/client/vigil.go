@@ -12,20 +12,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A call may take long for good reasons: a wait, a slow disk. So what is silent for quiet is asked, on another
-// connection, whether it lives; a post office that does not say so within patience is frozen, or none. A relay asks
-// sooner for the first time.
+// A call may take long for good reasons: a wait, a slow disk. So after quiet without a byte, the client checks on
+// another connection whether the post office lives; one that does not answer within patience is frozen, or gone. A
+// relay makes the first check sooner.
 const (
 	quiet    = 5 * time.Second
 	patience = 5 * time.Second
 )
 
-// errSilent marks the end of a call to a post office that accepts connections and answers none.
+// errSilent marks the end of a call to a post office that accepts connections but does not answer.
 var errSilent = errors.New("the post office is silent")
 
 func (c *caller) silent() error {
 	why := " accepts connections and does not answer: its process is stopped, or hangs. "
-	if !filepath.IsAbs(c.office.where) { // of another machine nothing tells its process from the way to it
+	if !filepath.IsAbs(c.office.where) { // remote: a dead process and a cut network look the same
 		why = " does not answer: the network on the way to it is cut, or its process is stopped. "
 	}
 	return &mail.Error{
@@ -36,18 +36,18 @@ func (c *caller) silent() error {
 	}
 }
 
-// vigil watches over one call and breaks it off when the post office is found dead.
+// vigil watches over one call and aborts it when the post office is found dead.
 type vigil struct {
 	office *Office
 	ctx    context.Context // of the call
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
-	timer *time.Timer // running while an answer, or more of it, is waited for
-	turn  int         // counts the waits, so that what was asked in an earlier one decides nothing
+	timer *time.Timer // running while an answer, or more of it, is awaited
+	turn  int         // counts the waits, so that a check from an earlier one has no effect
 }
 
-// vigil returns the context for a call whose wait for an answer begins now. The vigil must be ended.
+// vigil returns the context for a call, whose wait for an answer begins now. The caller must end the vigil.
 func (o *Office) vigil(ctx context.Context) *vigil {
 	v := &vigil{office: o}
 	v.ctx, v.cancel = context.WithCancelCause(ctx)
@@ -55,7 +55,7 @@ func (o *Office) vigil(ctx context.Context) *vigil {
 	return v
 }
 
-// begin is called when somebody begins to wait for bytes.
+// begin is called when a wait for bytes begins.
 func (v *vigil) begin() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -63,7 +63,7 @@ func (v *vigil) begin() {
 	v.timer = time.AfterFunc(v.office.quiet, func() { v.ask(turn) })
 }
 
-// pause is called when they came.
+// pause is called when bytes have arrived.
 func (v *vigil) pause() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -76,7 +76,7 @@ func (v *vigil) end() {
 	v.cancel(nil)
 }
 
-// why returns err, or what made the vigil break the call off.
+// why returns the reason for which the vigil aborted the call, else err.
 func (v *vigil) why(err error) error {
 	if cause := context.Cause(v.ctx); errors.Is(cause, errSilent) || errors.Is(cause, errBroken) {
 		return cause
@@ -84,7 +84,7 @@ func (v *vigil) why(err error) error {
 	return err
 }
 
-// ask asks whether the post office lives. Only one that takes the connection and keeps still does not.
+// ask checks whether the post office lives. Only one that accepts the connection and stays silent does not.
 func (v *vigil) ask(turn int) {
 	err := v.office.lives(v.ctx)
 	v.mu.Lock()
@@ -92,16 +92,16 @@ func (v *vigil) ask(turn int) {
 	switch {
 	case v.turn != turn || v.ctx.Err() != nil:
 	case errors.Is(err, context.DeadlineExceeded):
-		v.office.transport.CloseIdleConnections() // they lead nowhere: this machine slept, or has another network
+		v.office.transport.CloseIdleConnections() // they are dead: this machine slept, or changed networks
 		v.cancel(errSilent)
-	case nobodyListens(err): // it has ended; its last calls are over, or lost
+	case nobodyListens(err): // it has ended; its last calls are done, or lost
 		v.cancel(errBroken)
 	default:
 		v.timer.Reset(quiet)
 	}
 }
 
-// lives asks for a sign of life, whatever it is.
+// lives asks for any sign of life.
 func (o *Office) lives(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
@@ -118,7 +118,7 @@ func (o *Office) lives(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-// watchedBody is the body of an answer over which a vigil is kept while somebody reads.
+// watchedBody is the body of an answer with a vigil while it is read.
 type watchedBody struct {
 	io.ReadCloser
 	*vigil

@@ -16,12 +16,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// frozen is a post office behind in-memory connections that can be stopped as by SIGSTOP: it takes connections, and
-// neither reads nor writes.
+// frozen is a post office behind in-memory connections that can be stopped like by SIGSTOP: it accepts connections,
+// but neither reads nor writes.
 type frozen struct {
 	conns   chan net.Conn
 	stopped atomic.Bool
-	calls   atomic.Int32 // other than those that ask whether it lives
+	calls   atomic.Int32 // except the checks whether it lives
 	done    chan struct{}
 	once    sync.Once
 }
@@ -77,7 +77,7 @@ func withFrozen(t *testing.T, h http.HandlerFunc, run func(*testing.T, *frozen, 
 	})
 }
 
-// Every kind of call ends when nobody answers, and none that changes something is made twice.
+// Every kind of call ends when the post office does not answer, and none that changes something is made twice.
 func TestFrozenOffice(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *Client) error{
 		"Send":  func(ctx context.Context, c *Client) error { _, err := c.Send(ctx, mail.Draft{}); return err },
@@ -106,7 +106,7 @@ func TestFrozenOffice(t *testing.T) {
 					!strings.Contains(err.Error(), "does not answer") || d != quiet+patience {
 					t.Errorf("after %v: %v (%s), want unavailable after 10 s", d, err, mail.CodeOf(err))
 				}
-				if n := f.calls.Load(); n != 2 { // and the question whether it lives
+				if n := f.calls.Load(); n != 2 { // and the check whether it lives
 					t.Errorf("%d connections, want 2", n)
 				}
 			})
@@ -114,7 +114,7 @@ func TestFrozenOffice(t *testing.T) {
 	}
 }
 
-// A call that takes long is waited for as long as the post office lives.
+// A slow call is waited for while the post office lives.
 func TestSlowOffice(t *testing.T) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(10 * time.Minute)
@@ -132,7 +132,7 @@ func TestSlowOffice(t *testing.T) {
 	})
 }
 
-// What is connected when the post office freezes ends, too.
+// Calls that are connected when the post office freezes end, too.
 func TestFreezesMeanwhile(t *testing.T) {
 	stream := func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()

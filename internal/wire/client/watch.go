@@ -17,16 +17,16 @@ import (
 	"pennypost/internal/wire"
 )
 
-// silence is after how long without a byte a watch takes its connection for dead: three signs of life missed.
+// silence is how long a watch waits for a byte before it considers its connection dead: three missed signs of life.
 const silence = 50 * time.Second
 
-// watch follows a stream of events far away, such as the journal of a room. One goroutine, started by follow and ended
-// by Close, owns the connection and makes a new one where the old one ended.
+// watch follows a remote stream of events, such as the journal of a room. One goroutine, started by follow and ended
+// by Close, owns the connection and reconnects where the last one ended.
 type watch[E any] struct {
 	caller *caller
 	ask    func(after mail.Seq) request
-	place  func(*E) mail.Seq // where an event stands
-	events chan E            // closed by run when it cannot go on
+	place  func(*E) mail.Seq // the sequence number of an event
+	events chan E            // closed by run when it cannot continue
 	cancel context.CancelFunc
 	done   chan struct{} // closed when run has returned
 	err    error         // why run returned; read after events is closed
@@ -47,8 +47,8 @@ func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) 
 	return w, nil
 }
 
-// WatchDesk implements mail.Office. When the connection breaks, Next continues on a new one, of which the first change
-// says to look at everything.
+// WatchDesk implements mail.Office. When the connection breaks, Next continues on a new one, whose first change tells
+// the caller to look at everything.
 func (o *Office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	w := &watch[mail.DeskChange]{caller: o.user(), place: func(*mail.DeskChange) mail.Seq { return 0 },
 		ask: func(mail.Seq) request {
@@ -60,7 +60,7 @@ func (o *Office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	return w, nil
 }
 
-// follow connects, and starts what reads. ctx is for this call only.
+// follow connects, and starts the reader. ctx is for this call only.
 func (w *watch[E]) follow(ctx context.Context, after mail.Seq) error {
 	life, cancel := context.WithCancel(context.Background())
 	w.events, w.cancel, w.done = make(chan E, 64), cancel, make(chan struct{})
@@ -94,7 +94,7 @@ func (w *watch[E]) Next(ctx context.Context) ([]E, error) {
 	}
 }
 
-// drain returns e and the events that are there already.
+// drain returns e and the events that are already there.
 func (w *watch[E]) drain(e E) []E {
 	batch := []E{e}
 	for len(batch) <= cap(w.events) {
@@ -121,7 +121,7 @@ func (w *watch[E]) Close() error {
 // connection is one response that streams events.
 type connection struct {
 	body   io.ReadCloser
-	cancel context.CancelFunc // breaks it off, also for somebody who reads
+	cancel context.CancelFunc // aborts it, even during a read
 }
 
 func (c *connection) close() {
@@ -141,7 +141,7 @@ func (w *watch[E]) connect(ctx context.Context, after mail.Seq, again bool) (*co
 	return &connection{body: resp.Body, cancel: cancel}, nil
 }
 
-// run reads one connection after another, until ctx ends or going on is of no use.
+// run reads one connection after another, until ctx ends or a reconnect is pointless.
 func (w *watch[E]) run(ctx context.Context, conn *connection, after mail.Seq) {
 	defer close(w.done)
 	defer close(w.events)
@@ -175,8 +175,8 @@ func (w *watch[E]) run(ctx context.Context, conn *connection, after mail.Seq) {
 	}
 }
 
-// read hands on the events of one connection until it breaks, and returns the place it came to and whether there were
-// any. Its error is one that another connection will not mend.
+// read passes on the events of one connection until it breaks, and returns the last sequence number and whether there
+// were any events. An error is one that a new connection would not fix.
 func (w *watch[E]) read(ctx context.Context, conn *connection, after mail.Seq) (at mail.Seq, some bool, err error) {
 	dead := time.AfterFunc(silence, conn.cancel)
 	defer dead.Stop()
@@ -189,8 +189,8 @@ func (w *watch[E]) read(ctx context.Context, conn *connection, after mail.Seq) (
 		if err != nil {
 			return after, some, nil
 		}
-		dead.Stop() // handing on may take as long as the owner likes
-		// Each event is one data field, and says its own place and kind: the other fields are for browsers.
+		dead.Stop() // the owner may take as long as it likes
+		// Each event is one data field with its own sequence number and kind: the other fields are for browsers.
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
 			var e E
 			if err := jsonx.Unmarshal(data, &e); err != nil {
@@ -213,8 +213,8 @@ type backoff struct {
 	delay     time.Duration
 }
 
-// Bounds of the pauses. The shortest lets a post office that was restarted come up, the longest is what a person who
-// started it again will wait.
+// Bounds of the pauses. The shortest gives a restarted post office time to come up, the longest is what a person who
+// restarted it will tolerate.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -223,8 +223,8 @@ const (
 // reset makes the next pause the shortest.
 func (b *backoff) reset() { b.connected, b.delay = true, 0 }
 
-// wait pauses, longer each time and by chance, so that many clients of one post office do not come back at once. It
-// reports false when ctx ended.
+// wait pauses, longer each time and with jitter, so that many clients of one post office do not come back at the same
+// time. It returns false when ctx ended.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.delay = min(max(minPause, 2*b.delay), maxPause)
 	return pause.For(ctx, b.delay/2+rand.N(b.delay/2))

@@ -32,7 +32,7 @@ func next(t *testing.T, w mail.Watch, queue *[]mail.Event) mail.Event {
 	}
 }
 
-// TestWatchResumes cuts the connection again and again: every message is seen once and in order.
+// TestWatchResumes cuts the connection repeatedly: every message is seen once and in order.
 func TestWatchResumes(t *testing.T) {
 	office := newRooms(t)
 	l := newLink(t, office, peer)
@@ -55,7 +55,7 @@ func TestWatchResumes(t *testing.T) {
 	}
 }
 
-// TestWatchOutlivesTheServer lets every connection fail for a while.
+// TestWatchOutlivesTheServer makes every connection fail for a while.
 func TestWatchOutlivesTheServer(t *testing.T) {
 	office := newRooms(t)
 	l := newLink(t, office, peer)
@@ -74,7 +74,8 @@ func TestWatchOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestWatchIsRefused holds that a watch whose credential was taken away says so, instead of asking for ever.
+// TestWatchIsRefused checks that a watch whose credential was revoked returns that error, instead of retrying for
+// ever.
 func TestWatchIsRefused(t *testing.T) {
 	var revoked atomic.Bool
 	l := newLink(t, newRooms(t), func(r *http.Request) (mail.Caller, error) {
@@ -98,7 +99,7 @@ func TestWatchIsRefused(t *testing.T) {
 	}
 }
 
-// TestNextEndsWithItsContext holds that a Next which was given up lost nothing.
+// TestNextEndsWithItsContext checks that an aborted Next loses nothing.
 func TestNextEndsWithItsContext(t *testing.T) {
 	office := newRooms(t)
 	l := newLink(t, office, peer)
@@ -157,7 +158,8 @@ func TestWaitOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// TestWaitAsksAgain holds that "nothing came" is asked again, and that signs of life are no part of an answer.
+// TestWaitAsksAgain checks that Wait polls again after "nothing came", and that signs of life are not part of an
+// answer.
 func TestWaitAsksAgain(t *testing.T) {
 	l := newLink(t, newRooms(t), peer)
 	answers := make(chan string, 3)

@@ -1,4 +1,5 @@
-// Package ownserver finds, starts and asks the process that runs the NATS server of this machine (pennypost-nats).
+// Package ownserver finds, starts and talks to the process that runs the NATS server of this machine
+// (pennypost-nats).
 package ownserver
 
 import (
@@ -25,17 +26,17 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Program has the server in it.
+// Program is the program with the server.
 const Program = "pennypost-nats"
 
 const (
 	startPatience = 15 * time.Second // the server reads its streams before it answers
 	startPoll     = 5 * time.Millisecond
 	maxAnswer     = 4 << 20
-	maxLog        = 8 << 20 // after which the log goes on in another file
+	maxLog        = 8 << 20 // after which the log continues in another file
 )
 
-// Listens reports whether the process runs.
+// Listens reports whether the process is running.
 func Listens(home config.Home) bool {
 	conn, err := net.DialTimeout("unix", home.ServerSocket(), time.Second)
 	if err != nil {
@@ -45,14 +46,14 @@ func Listens(home config.Home) bool {
 	return true
 }
 
-// Wanted reports whether the process is to run: this machine is in a cluster, and the person has not stopped it.
+// Wanted reports whether the process should run: this machine is in a cluster, and the person has not stopped it.
 func Wanted(home config.Home) bool {
 	c, err := config.LoadCluster(home)
 	return err == nil && c != nil && !c.Stopped && !c.Removed
 }
 
-// Start has the process run, and waits until it answers. It outlives whoever starts it. Of two that are started at
-// once, one lives.
+// Start starts the process, and waits until it answers. The process outlives the caller. If two are started at the
+// same time, one survives.
 func Start(ctx context.Context, home config.Home, environ []string) error {
 	if Listens(home) {
 		return nil
@@ -104,7 +105,7 @@ func Start(ctx context.Context, home config.Home, environ []string) error {
 	return nil
 }
 
-// find returns the path of the program, as it stays over updates.
+// find returns the path of the program that stays valid across updates.
 func find() (string, error) {
 	path, beside, ok := versions.Find(Program)
 	if !ok {
@@ -114,7 +115,7 @@ func find() (string, error) {
 	return versions.Stable(path), nil
 }
 
-// Tend starts the process again when it has ended, until ctx ends. It does so as long as Wanted says.
+// Tend restarts the process whenever it has ended, while Wanted returns true, until ctx ends.
 func Tend(ctx context.Context, home config.Home, environ []string, failed func(error)) {
 	for wait := time.Second; pause.For(ctx, wait); {
 		wait = time.Second
@@ -128,7 +129,7 @@ func Tend(ctx context.Context, home config.Home, environ []string, failed func(e
 	}
 }
 
-// Ask asks the process for something, and reads its answer into answer. It does not start it.
+// Ask sends the process a question, and reads the answer into answer. It does not start the process.
 func Ask(ctx context.Context, home config.Home, what string, question, answer any) error {
 	text, err := jsonx.Marshal(question)
 	if err != nil {

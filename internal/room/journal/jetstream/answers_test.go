@@ -19,11 +19,11 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// reply is what the client's library answers to a call.
+// reply is the client library's result of a call.
 type reply struct {
 	err  error
 	data string // of the answer, if err is nil
-	// stored: the server has had the message before
+	// stored: the server has received the message before that
 	stored bool
 }
 
@@ -35,8 +35,8 @@ func (r reply) String() string {
 	return fmt.Sprintf("%v%s %s it is stored", r.err, r.data, when)
 }
 
-// faulty stands between a Cluster and the client's library. From the call at on, calls are answered with replies; the
-// last of them is repeated if last is set.
+// faulty sits between a Cluster and the client library. From call number at on, it answers calls with replies; if
+// last is set, it repeats the last of them.
 type faulty struct {
 	publish func(*nats.Msg) error
 	request func(context.Context, *nats.Msg) (*nats.Msg, error)
@@ -48,7 +48,7 @@ type faulty struct {
 	last    bool
 }
 
-// put puts it into a cluster.
+// put installs it in a cluster.
 func (y *faulty) put(c *Cluster) {
 	y.publish, y.request = c.publish, c.request
 	c.publish = func(m *nats.Msg) error {
@@ -78,7 +78,7 @@ func (y *faulty) put(c *Cluster) {
 	}
 }
 
-// next counts a call, and returns how it is answered, if that is not by the library.
+// next counts a call, and returns its reply, if it is not left to the library.
 func (y *faulty) next() (reply, bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -93,7 +93,7 @@ func (y *faulty) next() (reply, bool) {
 	return r, true
 }
 
-// set has calls answered from the one at on; 0: none. It returns how many there were since.
+// set replies to calls from number at on; 0: to none. It returns the number of calls since the last set.
 func (y *faulty) set(at int, last bool, replies ...reply) (calls int) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -102,12 +102,12 @@ func (y *faulty) set(at int, last bool, replies ...reply) (calls int) {
 	return calls
 }
 
-// no is how servers say no, with a code.
+// no returns the servers' error answer with a code.
 func no(code int) string {
 	return fmt.Sprintf(`{"error":{"code":500,"err_code":%d,"description":"no %d"},"stream":"x","seq":0}`, code, code)
 }
 
-// proofs are the answers after which nothing is stored, and all of which say so.
+// proofs are the replies that prove that nothing is stored.
 func proofs() (out []reply) {
 	for _, err := range []error{nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrMaxPayload} {
 		out = append(out, reply{err: err})
@@ -119,8 +119,8 @@ func proofs() (out []reply) {
 	return out
 }
 
-// doubts are the answers of which nobody knows what they mean: all other errors of the client, some of none that is
-// known, answers that are no answers, and codes of errors that the servers also give when they have stored something.
+// doubts are the replies with an unknown outcome: all other client errors, including unknown ones, malformed answers,
+// and error codes that servers also return after they have stored something.
 func doubts() (out []reply) {
 	for _, err := range []error{nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
 		nats.ErrDisconnected, nats.ErrTimeout, nats.ErrNoServers, nats.ErrAuthorization, nats.ErrAuthExpired,
@@ -140,7 +140,7 @@ func doubts() (out []reply) {
 	return out
 }
 
-// answerCase is an operation, at one of whose calls the library answers otherwise.
+// answerCase is an operation during which the library's reply to one call is faked.
 type answerCase struct {
 	op      string
 	at      int
@@ -152,14 +152,14 @@ func (c answerCase) String() string {
 	return fmt.Sprint(c.op, ", call ", c.at, ": ", c.replies, " again and again: ", c.last)
 }
 
-// appends are the operations: by how many events, and whether behind a place.
+// appends are the operations, and the number of events in each.
 var appends = map[string]int{"one": 1, "batch": 3, "behind": 1, "parts": maxBatch + 2}
 
-// answerCases lists the operations with each reply at each call.
+// answerCases lists the operations with each reply to each call.
 func answerCases(calls map[string]int) (out []answerCase) {
 	for op, n := range calls {
 		for at := 1; at <= n; at++ {
-			if op == "parts" && at != 1 && at < maxBatch { // all but the first and last of a batch are alike
+			if op == "parts" && at != 1 && at < maxBatch { // all calls of a batch but the first and last are alike
 				continue
 			}
 			for _, last := range []bool{false, true} {
@@ -186,10 +186,10 @@ func answerCases(calls map[string]int) (out []answerCase) {
 	return out
 }
 
-// TestEachAnswerOfTheClient has each call by which something is stored answered with each error of the client's
-// library, and each code of the servers, once and again and again, before the servers have stored it and after: who
-// sends is told that nothing is stored only where nothing is, that it is only if it is there once, else that nobody
-// knows; and the room goes on by itself.
+// TestEachAnswerOfTheClient replaces the reply to each storing call with each error of the client library and each
+// error code of the servers, once and repeatedly, before the servers have stored the event and after. A sender is
+// told that nothing is stored only if nothing is, that it is stored only if it is there once, and otherwise that the
+// outcome is unknown. The room recovers by itself.
 func TestEachAnswerOfTheClient(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "1m"})
 	calls := make(map[string]int)
@@ -228,14 +228,14 @@ func TestEachAnswerOfTheClient(t *testing.T) {
 		})
 	}
 	working.Wait()
-	for _, r := range proofs() { // a busy machine may leave some of these in doubt, and not each time
+	for _, r := range proofs() { // a busy machine may leave some of these in doubt now and then
 		if !refused[r] {
 			t.Errorf("%v: nobody was told that nothing was stored", r)
 		}
 	}
 }
 
-// answering is a room whose client's answers are made.
+// answering is a room whose client replies are faked.
 type answering struct {
 	faulty  faulty
 	cluster *Cluster
@@ -249,7 +249,7 @@ type answering struct {
 type verdict struct {
 	of   answerCase
 	ids  []string
-	none bool // AppendBehind says that something is there
+	none bool // AppendBehind reports another event there
 	err  error
 }
 
@@ -262,7 +262,7 @@ func newAnswering(t *testing.T, servers *natstest.Cluster, room string) *answeri
 	a := &answering{cluster: c}
 	a.faulty.put(c)
 	dir := t.TempDir()
-	for range 20 { // a busy machine may be in the way
+	for range 20 { // a busy machine may need several tries
 		if a.journal, err = c.Open(t.Context(), room, dir, jsonl.Options{}); err == nil {
 			break
 		}
@@ -275,7 +275,7 @@ func newAnswering(t *testing.T, servers *natstest.Cluster, room string) *answeri
 	return a
 }
 
-// do appends events whose bodies begin with a word.
+// do appends events whose bodies begin with word.
 func (a *answering) do(t *testing.T, op, word string) (v verdict) {
 	var events []mail.Event
 	for i := range appends[op] {
@@ -291,7 +291,7 @@ func (a *answering) do(t *testing.T, op, word string) (v verdict) {
 	return v
 }
 
-// try does what a case says, holds what its sender is told, and sees that the room goes on.
+// try runs a case, records what its sender is told, and checks that the room recovers.
 func (a *answering) try(t *testing.T, c answerCase) {
 	a.n++
 	a.faulty.set(c.at, c.last, c.replies...)
@@ -325,7 +325,7 @@ func (a *answering) try(t *testing.T, c answerCase) {
 	}
 }
 
-// bodies counts what is in the stream.
+// bodies counts the bodies in the stream.
 func (a *answering) bodies(t *testing.T) (map[string]int, error) {
 	l, err := a.cluster.lane(t.Context(), a.journal.room, false)
 	if err != nil {
@@ -340,11 +340,11 @@ func (a *answering) bodies(t *testing.T) (map[string]int, error) {
 	})
 }
 
-// check compares what senders were told with what is in the stream.
+// check compares what senders were told with the stream.
 func (a *answering) check(t *testing.T) {
 	var count map[string]int
 	err := errors.New("not read")
-	for range 10 { // the connection may be given up for another at this moment
+	for range 10 { // the connection may be switching servers just now
 		if count, err = a.bodies(t); err == nil {
 			break
 		}

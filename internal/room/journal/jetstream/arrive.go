@@ -13,11 +13,11 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// fetchingName is a file in the directory of a copy in which events stand among the hot ones that belong into the
-// archive: the room was moved to the servers with them. Cut off there, the copy is fetched anew.
+// fetchingName is a file in the directory of a copy. While it exists, the hot events include some that belong in the
+// archive, with which the room was moved to the servers. If interrupted then, the copy is fetched again.
 const fetchingName = "fetching"
 
-// fetchAnew removes a copy that was being fetched, with its archive. All of it is in the stream.
+// fetchAnew removes a partly fetched copy and its archive. The stream has all of it.
 func fetchAnew(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, fetchingName)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -32,14 +32,14 @@ func fetchAnew(dir string) error {
 	return os.Remove(filepath.Join(dir, fetchingName))
 }
 
-// fetching reports whether the copy has to come as far as the stream before it can be used.
+// fetching reports whether the copy must catch up with the stream before it can be used.
 func (j *Journal) fetching() bool {
 	j.placing.Lock()
 	defer j.placing.Unlock()
 	return j.cold != nil
 }
 
-// noteCold notes which of the messages that come belong into the archive, before they are placed.
+// noteCold notes which of the delivered messages belong in the archive, before they are placed.
 func (j *Journal) noteCold(some []arrival) error {
 	j.placing.Lock()
 	defer j.placing.Unlock()
@@ -58,8 +58,8 @@ func (j *Journal) noteCold(some []arrival) error {
 	return nil
 }
 
-// putAway moves into the archive what belongs there. The follower is as far as the stream, and nobody has read the
-// copy yet.
+// putAway moves events that belong in the archive there, once the follower has caught up with the stream. No one has
+// read the copy before that.
 func (j *Journal) putAway(ctx context.Context) error {
 	j.mu.Lock()
 	current := j.current

@@ -17,18 +17,18 @@ const (
 	// MaxAsk and MaxAnswer are the longest request and answer, in bytes.
 	MaxAsk    = 64 << 10
 	MaxAnswer = 16 << 20
-	// askPatience is how long a request may take whose context says nothing.
+	// askPatience is the time limit of a request whose context has none.
 	askPatience = 5 * time.Second
-	// asksAtOnce is how many requests of others are answered at a time.
+	// asksAtOnce is how many requests from other machines are answered at the same time.
 	asksAtOnce = 16
-	// chunk is how much of an answer goes into one message. Servers take 1 MiB, if nobody changed that.
+	// chunk is the most bytes of an answer in one message. Servers accept 1 MiB by default.
 	chunk = 256 << 10
 )
 
 // Headers of requests and answers.
 const (
 	fromHeader = "Pennypost-From" // the machine that asks
-	codeHeader = "Pennypost-Code" // of an error, whose text is the answer
+	codeHeader = "Pennypost-Code" // of an error; the answer is its text
 	moreHeader = "Pennypost-More" // another message with the rest follows
 )
 
@@ -41,10 +41,10 @@ type handlers struct {
 	by map[string]Handler
 }
 
-// Handler answers a request of a machine. Of an error, the other machine sees the code and what a mail.Error says.
+// Handler answers a request of a machine. If it fails, the other machine sees the code and the text of a mail.Error.
 type Handler func(ctx context.Context, from mail.Machine, request []byte) ([]byte, error)
 
-// Serve has requests on a subject, which is one word, answered by h from now on.
+// Serve makes h answer the requests on a subject, which is one word, from now on.
 func (m *Machines) Serve(subject string, h Handler) {
 	m.handlers.mu.Lock()
 	defer m.handlers.mu.Unlock()
@@ -54,7 +54,7 @@ func (m *Machines) Serve(subject string, h Handler) {
 	m.handlers.by[subject] = h
 }
 
-// asked answers a request of another machine, beside the next one.
+// asked answers a request of another machine, concurrently with the next one.
 func (m *Machines) asked(ctx context.Context, msg *nats.Msg) {
 	subject := msg.Subject[len(m.ask)+len(word(m.opts.Name))+1:]
 	m.handlers.mu.Lock()
@@ -103,15 +103,15 @@ func (m *Machines) answer(msg *nats.Msg, text []byte, err error) {
 		part.Header.Set(moreHeader, "1")
 		part.Data, text = text[:chunk], text[chunk:]
 		if m.nc.PublishMsg(part) != nil {
-			return // who asks finds out by its patience
+			return // the asking machine times out
 		}
 	}
 	out.Data = text
 	_ = m.nc.PublishMsg(out)
 }
 
-// Ask has another machine answer a request. The error of its handler comes back as it was; one of code Unavailable
-// says that it is not there, and Timeout that it did not answer in time: within ctx, or 5 s.
+// Ask asks another machine and returns its answer. The error of its handler is returned unchanged; code Unavailable
+// means that the machine is not there, and Timeout that it did not answer in time: within ctx, or 5 s.
 func (m *Machines) Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
 	if len(request) > MaxAsk {
 		return nil, mail.Errorf(mail.TooLarge, "a request to another machine is %d bytes long; %d are allowed",

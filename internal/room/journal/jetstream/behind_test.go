@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// opened opens the journal of a room over a connection of its own.
+// opened opens the journal of a room over its own connection.
 func opened(t *testing.T, servers *natstest.Cluster, room string) *Journal {
 	t.Helper()
 	c, err := Connect(t.Context(), Config{URLs: servers.URLs(), Replicas: 1})
@@ -32,8 +32,8 @@ func said(body string) mail.Event {
 		From: "agent:a", To: []mail.Address{"user"}, Body: body}}
 }
 
-// TestDeliveredNoMore holds that a follower comes along though its server says again and again that there is nothing
-// new, as one does that cannot catch up with the others. A consumer that is paused does the same.
+// TestDeliveredNoMore checks that a follower catches up even if its server keeps reporting that there is nothing new,
+// as a server does that cannot catch up with the others. A paused consumer behaves the same way.
 func TestDeliveredNoMore(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	behind, other := opened(t, servers, "behind"), opened(t, servers, "behind")
@@ -57,8 +57,8 @@ func TestDeliveredNoMore(t *testing.T) {
 	}
 }
 
-// TestSuspended holds that an acknowledgement which is found when time is up is one, if the event is in the copy: so
-// it is where a machine was suspended.
+// TestSuspended checks that an acknowledgement found when time is up still counts if the event is in the copy, as
+// happens after a suspension of the machine.
 func TestSuspended(t *testing.T) {
 	j := opened(t, natstest.Start(t, 1, natstest.Options{}), "suspended")
 	last, err := j.Append(t.Context(), said("one"))
@@ -78,8 +78,9 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestRefusedAfterDoubt holds that a refusal does not say that nothing was stored when an attempt before it was, and
-// its answer was lost. Here the answers to the first are lost, and the stream takes nothing of that size afterwards.
+// TestRefusedAfterDoubt checks that a refusal does not claim that nothing was stored if an earlier attempt was stored
+// and its answer was lost. Here the answers to the first attempt are lost, and then the stream no longer takes
+// messages of that size.
 func TestRefusedAfterDoubt(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	p := natstest.NewLink(t, servers.Servers[0].Client)
@@ -104,7 +105,7 @@ func TestRefusedAfterDoubt(t *testing.T) {
 	})
 	p.Lose(true)
 	answer := make(chan error, 1)
-	go func() { // not by way of Append: then the follower would find it
+	go func() { // not through Append: then the follower would find it
 		_, err := j.storeBy(t.Context(), &flight{texts: [][]byte{text}, ids: []string{"late.1"}},
 			time.Now().Add(2*patience))
 		answer <- err
@@ -125,8 +126,8 @@ func TestRefusedAfterDoubt(t *testing.T) {
 	}
 }
 
-// TestErasesThoughToldThatThereIsNothing holds that an erasure does not take the word of a server that delivers the
-// stream, and is behind the one that leads: by that, nothing is there to be erased.
+// TestErasesThoughToldThatThereIsNothing checks that an erasure does not trust a delivering server that lags behind
+// the leader and reports that there is nothing to erase.
 func TestErasesThoughToldThatThereIsNothing(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	const nothing = `{"stream_name":"x","name":"x","config":{"deliver_subject":"x"},"num_pending":0,` +

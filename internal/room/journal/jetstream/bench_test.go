@@ -18,8 +18,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// BenchmarkAppend compares Append with JetStream's own publish acknowledgement, by turns, on three servers that sync
-// each write. An event is of 600 bytes.
+// BenchmarkAppend compares Append with JetStream's own acknowledged publish, in turn, on three servers that sync each
+// write. An event has 600 bytes.
 func BenchmarkAppend(b *testing.B) {
 	servers := natstest.Start(b, 3, natstest.Options{})
 	c := connect(b, servers.URLs())
@@ -53,8 +53,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkProven compares a room whose events are signed and checked with one whose events are not, by turns, on one
-// server that syncs each write. A second machine follows the first and checks what comes, too.
+// BenchmarkProven compares a room whose events are signed and checked with one whose events are not, in turn, on one
+// server that syncs each write. A second machine follows and checks the events too.
 func BenchmarkProven(b *testing.B) {
 	servers := natstest.Start(b, 1, natstest.Options{})
 	of := func(name mail.Machine, room string) *jetstream.Journal {
@@ -91,7 +91,8 @@ func BenchmarkProven(b *testing.B) {
 	}
 }
 
-// byTurns runs each way b.N times, a part at a time, and reports each one's median and its rate.
+// byTurns runs all ways in turn, in short slices of time, until "stream" has run b.N times, and reports the median
+// and rate of each.
 func byTurns(b *testing.B, senders int, ways map[string]func() error) {
 	const part = 200 * time.Millisecond
 	took := make(map[string][]time.Duration)

@@ -19,82 +19,81 @@ import (
 	"pennypost/internal/mail"
 )
 
-// patience is how long somebody who sends or asks waits for the servers before being told that they do not answer.
+// patience is how long a sender or a request waits for the servers before it fails because they do not answer.
 const patience = 2 * time.Second
 
 // Config says where the servers are and how rooms are kept there.
 type Config struct {
 	// URLs of servers, nats://HOST:PORT or tls://HOST:PORT. At least one.
 	URLs []string
-	// Replicas is on how many servers each room is, 3 by default.
+	// Replicas is the number of servers that keep each room, 3 by default.
 	Replicas int
 	// Credentials is the path of a credentials file, "" for none.
 	Credentials string
-	// CA is the path of a file with the certificates to trust; Cert and Key are those of the client. "" for none.
+	// CA is the path of a file with the certificates to trust; Cert and Key are the client's. "" for none.
 	CA, Cert, Key string
-	// TLS is how to connect to servers that know this machine by its key; nil: as the addresses say.
+	// TLS configures connections to servers that know this machine by its key; nil: as the addresses say.
 	TLS *tls.Config
 	// Prefix begins the names of streams and subjects, "pennypost" by default.
 	Prefix string
-	// Monitor are the addresses of the servers' monitoring, where Warnings looks at their settings. Without them it
-	// looks at the usual port.
+	// Monitor are the addresses of the servers' monitoring, where Warnings reads their settings. Without them it
+	// tries the usual port.
 	Monitor []string
-	// OwnStreams gives each new room a stream of its own, as they had before there were shards. It is for tests.
+	// OwnStreams gives each new room a stream of its own, as before there were shards. It is for tests.
 	OwnStreams bool
-	// Copied returns another machine that has a copy of a room, "" if none says so. Nil: none is asked.
+	// Copied returns another machine that has a copy of a room, "" if none says so. Nil: no machine is asked.
 	Copied func(ctx context.Context, room string) mail.Machine
-	// Erased is the file that lists what was erased in the last minutes. "": the list ends with the process.
+	// Erased is the file that lists the messages erased in the last minutes. "": the list ends with the process.
 	Erased string
 	// Machine is the name by which the servers know the connection.
 	Machine mail.Machine
-	// Signer is the key of this machine, with which it signs what it sends to rooms. Nil: it does not.
+	// Signer is the key with which this machine signs the messages that it sends to rooms. Nil: it does not sign.
 	Signer ed25519.PrivateKey
-	// Knows reports whether a key is that of a machine that the person has let in. Nil: none is.
+	// Knows reports whether a key belongs to a machine that the person has let in. Nil: none does.
 	Knows func(key []byte) bool
-	// Log hears of lost and found servers. Nil discards.
+	// Log receives lost and new connections to servers. Nil discards.
 	Log *slog.Logger
 }
 
-// Cluster is the connection of a post office to NATS servers on which rooms are kept. Its methods may be called
-// concurrently.
+// Cluster is a post office's connection to the NATS servers that keep rooms. Its methods may be called concurrently.
 type Cluster struct {
 	cfg Config
 	log *slog.Logger
-	nc  *nats.Conn // all of whose methods wait while it connects, for up to patience
+	nc  *nats.Conn // whose methods all wait up to patience while it connects
 	js  jetstream.JetStream
-	// publish and request are those of nc; by them everything is sent that is stored.
+	// publish and request are those of nc; everything that is stored is sent through them.
 	publish func(*nats.Msg) error
 	request func(context.Context, *nats.Msg) (*nats.Msg, error)
 
 	clock   clock
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
-	probing atomic.Bool    // somebody finds out whether the servers answer
-	running sync.WaitGroup // whoever does
+	probing atomic.Bool    // a goroutine checks whether the servers answer
+	running sync.WaitGroup // that goroutine, and others
 	health  watch
 
 	lingering lingering
 	roster    roster
-	sweeping  atomic.Bool // somebody deletes what a room has left in a shard
+	sweeping  atomic.Bool // a goroutine deletes the remains of a room in a shard
 
 	mu          sync.Mutex
 	trouble     error             // why the servers cannot be used; nil while they answer
-	connections uint64            // counts them, and their losses
-	changed     chan struct{}     // closed at the next connection or loss of one
-	server      string            // the one that it is, or was, connected to
-	mostPayload int64             // that this takes; 0 before any was reached
-	silent      error             // why they did not answer when they were last asked
+	connections uint64            // counts connections and their losses
+	changed     chan struct{}     // closed at the next connection or loss of connection
+	server      string            // the current or last server
+	mostPayload int64             // of that server; 0 before any was reached
+	silent      error             // why they did not answer the last request
 	listed      map[string]Listed // the rooms, as they were last listed
 
-	handles    map[string]jetstream.Stream // those that were looked for; guarded by mu
-	spreadAt   time.Time                   // when the leader of a shard was last changed; guarded by mu
-	feeds      map[string]*feed            // of shards in which rooms are open; guarded by mu
-	swept      map[string]bool             // subjects of shards at which nothing is left to be deleted; guarded by mu
-	publishing sync.Mutex                  // held while a batch is published: messages of two do not interleave
+	handles    map[string]jetstream.Stream // of streams that were looked up; guarded by mu
+	spreadAt   time.Time                   // when a shard last changed its leader; guarded by mu
+	feeds      map[string]*feed            // of shards with open rooms; guarded by mu
+	swept      map[string]bool             // subjects of shards with nothing left to delete; guarded by mu
+	publishing sync.Mutex                  // held while a batch is published: batches must not interleave
 }
 
-// Connect returns without waiting for a server, and keeps trying for as long as the Cluster is open. An error means
-// that the configuration cannot be used.
+// Connect returns without waiting for a server, and keeps trying until the Cluster is closed. An error means that the
+// configuration is unusable.
 func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Prefix = cmp.Or(cfg.Prefix, "pennypost")
@@ -132,7 +131,7 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 		Servers: c.cfg.URLs, Name: "pennypost " + string(c.cfg.Machine),
 		AllowReconnect: true, MaxReconnect: -1, ReconnectWait: 250 * time.Millisecond,
 		ReconnectJitter: 100 * time.Millisecond, ReconnectJitterTLS: 100 * time.Millisecond,
-		// What is published without a connection fails at once: then it is known that it was not sent.
+		// Publishing without a connection fails immediately: the message is then known not to be sent.
 		ReconnectBufSize: -1,
 		Timeout:          patience, PingInterval: 2 * time.Second, MaxPingsOut: 2,
 		RetryOnFailedConnect: true, IgnoreAuthErrorAbort: true, SubChanLen: nats.DefaultMaxChanLen,
@@ -143,7 +142,7 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 		ReconnectErrCB:    func(_ *nats.Conn, err error) { c.noteAttempt(err) },
 		AsyncErrorCB: func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.log.Warn("the NATS servers report an error", "err", err)
-			if refuses(err) { // after the first attempt it is said here only
+			if refuses(err) { // after the first attempt it is reported only here
 				c.noteAttempt(err)
 			}
 		},
@@ -154,7 +153,7 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 	return opts.Connect()
 }
 
-// identify has a connection say who this machine is.
+// identify makes a connection identify this machine.
 func (c *Cluster) identify(opts *nats.Options) error {
 	options := []nats.Option{}
 	if c.cfg.Credentials != "" {
@@ -177,7 +176,7 @@ func (c *Cluster) identify(opts *nats.Options) error {
 	return nil
 }
 
-// noteConnection wakes whoever waits for a connection, or for its loss.
+// noteConnection wakes the callers that wait for a connection, or for its loss.
 func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 	var server string
 	var most int64
@@ -198,7 +197,7 @@ func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 	silent := c.silent
 	c.mu.Unlock()
 	if err == nil && silent != nil {
-		c.suspect() // no more, perhaps
+		c.suspect() // the servers may answer again
 	}
 	if err != nil {
 		c.log.Warn("the connection to the NATS servers is lost", "err", err)
@@ -207,8 +206,8 @@ func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 	c.log.Info("connected to a NATS server", "url", nc.ConnectedUrlRedacted())
 }
 
-// noteAttempt notes why it was not possible to connect. That a server does not let this machine in is kept when
-// another one does not answer: it says more.
+// noteAttempt notes why an attempt to connect failed. A refusal is not replaced by the silence of another server: it
+// says more.
 func (c *Cluster) noteAttempt(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,8 +216,8 @@ func (c *Cluster) noteAttempt(err error) {
 	}
 }
 
-// refuses reports whether an error is a server's that answers, and does not let this machine in, or one that this
-// machine does not trust.
+// refuses reports whether an error means that a server answers but refuses this machine, or that this machine does
+// not trust the server.
 func refuses(err error) bool {
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, alert := errors.AsType[tls.AlertError](err)
@@ -227,13 +226,13 @@ func refuses(err error) bool {
 		errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted)
 }
 
-// Refused reports whether the servers answer, and do not let this machine in.
+// Refused reports whether the servers answer but refuse this machine.
 func (c *Cluster) Refused() bool {
 	_, _, err := c.connection()
 	return refuses(err)
 }
 
-// away says, in words for the person, why servers cannot be used: which part is at fault, as far as that is known.
+// away says, in words for the person, why the servers cannot be used and which part is at fault, as far as known.
 func (c *Cluster) away(err error) string {
 	if of, answered := errors.AsType[*failure](err); answered {
 		return fmt.Sprintf("the NATS servers answer %q", of)
@@ -243,7 +242,7 @@ func (c *Cluster) away(err error) string {
 	}
 	c.mu.Lock()
 	server, connected := c.server, c.trouble == nil
-	if errors.Is(err, nats.ErrDisconnected) { // by this machine, because nothing came any more
+	if errors.Is(err, nats.ErrDisconnected) { // by this machine, because the server was silent
 		err = cmp.Or(c.silent, err)
 	}
 	c.mu.Unlock()
@@ -270,16 +269,16 @@ func (c *Cluster) away(err error) string {
 	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
 }
 
-// errSilent means that the servers were asked, and nothing came.
+// errSilent means that the servers did not answer a request.
 var errSilent = errors.New("no answer came in time")
 
-// silent reports whether an error is that no answer came.
+// silent reports whether an error means that no answer came.
 func silent(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout() || errors.Is(err, errSilent) || errors.Is(err, nats.ErrTimeout)
 }
 
-// Trouble returns nil while the servers answer, else why they cannot be used, in words for the person.
+// Trouble returns nil while the servers answer, else the reason why they cannot be used, in words for the person.
 func (c *Cluster) Trouble() error {
 	c.mu.Lock()
 	err := cmp.Or(c.trouble, c.silent)
@@ -290,18 +289,18 @@ func (c *Cluster) Trouble() error {
 	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: c.away(err) + "; Pennypost keeps trying"}
 }
 
-// connection returns the number of the connection that there is, or why there is none, and a channel that closes when
-// that changes.
+// connection returns the number of the current connection, or why there is none, and a channel that closes when that
+// changes.
 func (c *Cluster) connection() (number uint64, changed <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.connections, c.changed, c.trouble
 }
 
-// Conn returns the connection, for what is no room: see Machines.
+// Conn returns the connection, for purposes other than rooms: see Machines.
 func (c *Cluster) Conn() *nats.Conn { return c.nc }
 
-// Close ends the connection. The journals must be closed before.
+// Close ends the connection. The journals must be closed first.
 func (c *Cluster) Close() error {
 	c.stop()
 	c.running.Wait()
@@ -309,25 +308,25 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// Now returns the servers' time, as far as it is known: what this machine's clock says, corrected.
+// Now returns the servers' time, as far as known: this machine's clock, corrected.
 func (c *Cluster) Now() time.Time { return time.Now().Add(-c.clock.skew()) }
 
-// Skew returns by how much this machine's clock is ahead of the servers', 0 before any was asked.
+// Skew returns how far this machine's clock is ahead of the servers', 0 before any was asked.
 func (c *Cluster) Skew() time.Duration { return c.clock.skew() }
 
-// clock compares this machine's clock with that of the servers.
+// clock compares this machine's clock with the servers'.
 type clock struct {
 	mu     sync.Mutex
-	offset time.Duration // of this machine's clock, ahead of theirs
-	slack  time.Duration // by how much that may be wrong
-	at     time.Time     // when it was found
+	offset time.Duration // how far this machine's clock is ahead of theirs
+	slack  time.Duration // how wrong that may be
+	at     time.Time     // when it was measured
 }
 
-// keepsFor is how long the best comparison is preferred to newer ones: clocks drift by less than the way of a message
-// in that time.
+// keepsFor is how long the best comparison is preferred to newer ones: clocks drift by less than a message's travel
+// time in that time.
 const keepsFor = 10 * time.Minute
 
-// compare notes that the servers' clock said server at a moment between two of ours.
+// compare notes that the servers' clock read server at a moment between two of ours.
 func (k *clock) compare(server, before, after time.Time) {
 	if server.IsZero() {
 		return
@@ -340,7 +339,7 @@ func (k *clock) compare(server, before, after time.Time) {
 	}
 }
 
-// skew leaves out what may be the way of the message alone.
+// skew returns 0 if the message's travel time alone may explain the offset.
 func (k *clock) skew() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()

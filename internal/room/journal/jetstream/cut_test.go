@@ -13,13 +13,13 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestCutBothWays holds that rooms take mail again at every machine after nothing passed for a while, either way,
-// between a server and all others, and the machine beside it, though no connection broke. The servers themselves need
-// some seconds until they have elected anew, since the one that is back has asked for votes meanwhile: the test logs
-// when it took a plain message, too.
+// TestCutBothWays checks that rooms take mail again on every machine after nothing passed for a while, in either
+// direction, between a server and all others, and the machine beside it, although no connection broke. The servers
+// themselves need some seconds for a new election, since the returning one has asked for votes meanwhile: the test
+// also logs when it took a plain message.
 func TestCutBothWays(t *testing.T) {
 	t.Parallel()
-	var links []*natstest.Link // from and to the last server
+	var links []*natstest.Link // to and from the last server
 	servers := natstest.Start(t, 3, natstest.Options{Route: func(i, j int, addr string) string {
 		link := natstest.NewLink(t, addr)
 		if i == 2 || j == 2 {
@@ -77,7 +77,7 @@ func TestCutBothWays(t *testing.T) {
 		time.Since(healed).Seconds(), (<-taken).Seconds())
 }
 
-// plain has a server take a message into a stream of the test's own.
+// plain sends a message to a server for a stream of the test's own.
 func plain(nc *nats.Conn) error {
 	m, err := nc.Request("plain", nil, 300*time.Millisecond)
 	if err == nil && strings.Contains(string(m.Data), `"error"`) {

@@ -10,18 +10,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Health says how the servers are, by what is known at this moment.
+// Health returns the state of the servers, as far as it is known now.
 func (c *Cluster) Health() mail.ServersHealth {
 	return c.health.judge(len(c.cfg.URLs))
 }
 
-// Changed is given whenever something of that has changed.
+// Changed receives a value whenever Health has changed.
 func (c *Cluster) Changed() <-chan struct{} { return c.health.changed }
 
-// Unsettled reports whether the rooms are to be listed again soon.
+// Unsettled reports whether the rooms should be listed again soon.
 func (c *Cluster) Unsettled() bool { return c.health.unsettled() }
 
-// judge says what of all that is known endangers mail. The configuration names so many addresses of servers.
+// judge returns the known state of the servers, and what in it endangers mail. addresses is the number of server
+// addresses in the configuration.
 func (w *watch) judge(addresses int) mail.ServersHealth {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +69,7 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 	return h
 }
 
-// status is what the person is told of a server.
+// status returns what the person is told about a server.
 func (s *server) status(name string) mail.ServerStatus {
 	st := mail.ServerStatus{Name: name, State: mail.ServerUp}
 	switch {
@@ -86,7 +87,7 @@ func (s *server) status(name string) mail.ServerStatus {
 	return st
 }
 
-// behind returns, of each server, the rooms whose copies there are behind, and by how much. The caller holds mu.
+// behind returns, for each server, the rooms whose copies there lag, and by how much. The caller holds mu.
 func (w *watch) behind() map[string]map[string]uint64 {
 	late := make(map[string]map[string]uint64)
 	for room, g := range w.rooms {
@@ -106,9 +107,8 @@ func (p *peer) late() bool { return !p.behind.IsZero() && time.Since(p.behind) >
 
 func (w *watch) there(name string) bool { s := w.servers[name]; return s == nil || s.silent.IsZero() }
 
-// spare returns how many more servers may fail before some room takes no mail, -1 if there is one. Those are stopped
-// for which too few of their servers are there, and those headless whose servers are there and have no leader. The
-// caller holds mu.
+// spare returns how many more servers may fail before some room takes no mail, -1 if one takes none already. Too few
+// servers of the stopped rooms are there; the headless rooms have their servers, but no leader. The caller holds mu.
 func (w *watch) spare() (most int, stopped, headless []string) {
 	most = len(w.canary.peers)
 	left := func(g *group) int {
@@ -123,7 +123,7 @@ func (w *watch) spare() (most int, stopped, headless []string) {
 	if len(w.canary.peers) > 0 {
 		most = left(&w.canary)
 	}
-	if away := len(w.servers) - w.heard(); w.size > 0 { // they decide together who leads what
+	if away := len(w.servers) - w.heard(); w.size > 0 { // they elect all leaders together
 		most = min(most, w.size-away-(w.size/2+1))
 	}
 	for _, room := range slices.Sorted(maps.Keys(w.rooms)) {
@@ -143,7 +143,7 @@ func (w *watch) spare() (most int, stopped, headless []string) {
 	return max(most, -1), stopped, headless
 }
 
-// orphaned reports whether what leads the list of machines, or a room, is not there. The caller holds mu.
+// orphaned reports whether the leader of the list of machines, or of a room, is not there. The caller holds mu.
 func (w *watch) orphaned() bool {
 	for _, g := range w.rooms {
 		if g.leader != "" && !w.there(g.leader) {
@@ -163,7 +163,7 @@ func (w *watch) heard() (n int) {
 	return n
 }
 
-// notHeard says that a server is not heard, and what that means.
+// notHeard says that a server is not heard, and the consequences.
 func notHeard(st *mail.ServerStatus, spare int) mail.Degraded {
 	d := mail.Degraded{About: "silent " + st.Name, Since: st.Since,
 		Text: fmt.Sprintf("the NATS server %s has not been heard since %s", st.Name,
@@ -178,7 +178,7 @@ func notHeard(st *mail.ServerStatus, spare int) mail.Degraded {
 	return d
 }
 
-// late says that copies of rooms on a server lack much.
+// late says that copies of rooms on a server lag far behind.
 func late(name string, rooms map[string]uint64) mail.Degraded {
 	most := slices.Max(slices.Collect(maps.Values(rooms)))
 	return mail.Degraded{About: "behind " + name,
@@ -187,10 +187,10 @@ func late(name string, rooms map[string]uint64) mail.Degraded {
 		Fix: "if that does not end by itself, look at the disk and the network of " + name}
 }
 
-// mostNamed is how many rooms of many are named.
+// mostNamed is how many rooms are named when there are many.
 const mostNamed = 3
 
-// some names rooms, the first of many.
+// some names rooms, only the first of many.
 func some(rooms []string) string {
 	switch more := len(rooms) - mostNamed; {
 	case len(rooms) == 1:

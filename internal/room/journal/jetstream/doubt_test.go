@@ -8,9 +8,9 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestDisconnectedIsInDoubt holds that a send which was stored is not answered with "nothing was stored" when the
-// connection is given up before the answer has come, as suspect does because of another room. If the connection comes
-// back in time the send succeeds, and is there once.
+// TestDisconnectedIsInDoubt checks that a stored send is not answered with "nothing was stored" if the connection is
+// given up before the answer comes, as suspect does because of another room. If the connection is back in time, the
+// send succeeds, and is stored once.
 func TestDisconnectedIsInDoubt(t *testing.T) {
 	p := natstest.NewLink(t, shared(t).Servers[0].Client)
 	c := connect(t, []string{p.URL()})

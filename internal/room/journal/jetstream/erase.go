@@ -14,10 +14,10 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// Erase implements journal.Compacter: it removes the events from the stream, and then from the copy. What the copy has
-// no more is looked for in the stream too, also what only repeats the message and was dropped here. The error says
-// which servers could not be asked: they have the text until they are back. How long the servers' logs keep it says
-// docs/journal.md.
+// Erase implements journal.Compacter: it removes the events from the stream, and then from the copy. It also searches
+// the stream for events that the copy no longer has, such as repetitions of the message that were dropped here. The
+// error names the servers that could not be reached: they have the text until they are back. docs/journal.md says how
+// long the servers' logs keep it.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -46,7 +46,7 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	if err != nil {
 		return err
 	}
-	if len(places) > 0 { // noted before, in case this process dies, and again when the last server has done its part
+	if len(places) > 0 { // noted before, in case this process dies, and again when the last server has erased it
 		if err := j.cluster.lingering.add(j.room, id, time.Now()); err != nil {
 			return err
 		}
@@ -67,8 +67,8 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	return j.cluster.lingering.add(j.room, id, time.Now())
 }
 
-// recount calls f with where the room is, and again as long as another machine erases something meanwhile, which was
-// not counted: the places that f saw are not those of the messages then.
+// recount calls f with the lane of the room, and again while other machines erase messages meanwhile that were not
+// counted: the places that f saw are then no longer those of the messages.
 func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
 	for until := time.Now().Add(patience); ; {
 		l, err := j.cluster.lane(ctx, j.room, false)
@@ -88,13 +88,13 @@ func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
 	}
 }
 
-// gone reports whether a message is not there any more: another machine erases it at the same moment.
+// gone reports whether a message no longer exists: another machine has erased it at the same time.
 func gone(ctx context.Context, stream jetstream.Stream, seq uint64) bool {
 	_, err := stream.GetMsg(ctx, seq)
 	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
-// matching returns the places of the stream that are to be erased.
+// matching returns the places in the stream to erase.
 func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 	match func(mail.Event) bool) (places []hole, err error) {
 	var erased *mail.Message
@@ -130,7 +130,7 @@ type stored struct {
 	arrival arrival
 }
 
-// copies returns the places of what is as an erased message was, and is not in the files any more.
+// copies returns the places of messages that equal an erased one and are no longer in the files.
 func (j *Journal) copies(ctx context.Context, erased *mail.Message, others []stored) (places []hole, err error) {
 	for _, e := range others {
 		m := e.Message
@@ -158,9 +158,10 @@ func (j *Journal) holdsEvent(ctx context.Context, seq mail.Seq) (bool, error) {
 	return len(cold) > 0, err
 }
 
-// everywhere waits until every replica of the stream has done what it was asked since a moment. The error names those
-// that have not. One that has died is called current for as long as nothing new is asked of it, so each must have been
-// heard of since. A stream that others write to is hardly ever on all of them at one instant, so each has its own.
+// everywhere waits until every replica of the stream has carried out the requests made since a moment. The error
+// names those that have not. A dead replica counts as current until something new is asked of it, so each must have
+// been heard since. While others write to a stream, its replicas are hardly ever all current at one instant, so each
+// is checked off separately.
 func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream, asked time.Time) error {
 	done := make(map[string]bool)
 	for deadline := time.Now().Add(patience); ; {

@@ -18,12 +18,12 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// holding returns the files below dir in which text stands.
+// holding returns the files below dir that contain text.
 func holding(t *testing.T, dir, text string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // it went meanwhile
+			return nil // it disappeared meanwhile
 		}
 		if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(text)) {
 			names = append(names, path)
@@ -40,8 +40,8 @@ func aboutNote(id mail.ID) func(mail.Event) bool {
 	return func(e mail.Event) bool { return e.Message != nil && e.Message.ID == id }
 }
 
-// What is erased is in no file of any server, nor in a copy, nor is what repeated it and was dropped here. As long as
-// a server is away it is pending.
+// An erased text is in no file of any server or copy, and neither is a repetition that was dropped here. While a
+// server is away, the erasure is pending there.
 func TestEraseEverywhere(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -51,7 +51,7 @@ func TestEraseEverywhere(t *testing.T) {
 	add(t, j, "before", 50)
 	const secret = "Rumpelstilzchen"
 	e := note(secret)
-	e.Message.ID = "msg_first" // which is not erased
+	e.Message.ID = "msg_first" // which is not the erased one
 	e.Message.Key = "key"
 	again := e
 	m := *e.Message
@@ -75,7 +75,7 @@ func TestEraseEverywhere(t *testing.T) {
 	}
 
 	servers.Servers[2].Kill()
-	eventually(t, func() error { // the others may have to find a leader first
+	eventually(t, func() error { // the others may have to elect a leader first
 		switch _, err := j.Erase(t.Context(), e.Message.ID, aboutNote(e.Message.ID)); {
 		case err == nil:
 			t.Fatal("it is erased, though a server is away")
@@ -96,7 +96,7 @@ func TestEraseEverywhere(t *testing.T) {
 	}
 	for _, s := range servers.Servers {
 		for _, name := range holding(t, s.Dir, secret) {
-			if !strings.Contains(name, "_js_") { // the servers' logs, which docs/journal.md speaks of
+			if !strings.Contains(name, "_js_") { // the servers' logs, which docs/journal.md describes
 				t.Errorf("it stands in %s", name)
 			}
 		}
@@ -108,8 +108,8 @@ func TestEraseEverywhere(t *testing.T) {
 
 var serversLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until the servers' logs are empty")
 
-// TestServersLogs: while an erased text may be in the servers' own logs that is told, and when it is not told any more
-// it is nowhere, also if a server was killed and came back.
+// TestServersLogs: while an erased text may be in the servers' own logs, that is reported, and when the report ends,
+// the text is nowhere, even if a server was killed and came back.
 func TestServersLogs(t *testing.T) {
 	if !*serversLogs {
 		t.Skip("it takes eight minutes: ./test proof --machines")
@@ -118,7 +118,7 @@ func TestServersLogs(t *testing.T) {
 	servers := natstest.Start(t, 3, natstest.Options{})
 	c := connect(t, servers.URLs())
 	if _, err := c.Machines(t.Context(), jetstream.MachineOptions{Name: "desk", ID: "1"}); err != nil {
-		t.Fatal(err) // who hears of the servers
+		t.Fatal(err) // which makes the cluster hear of the servers
 	}
 	j := open(t, c, "logs", t.TempDir())
 	const secret = "Rumpelstilzchen"
@@ -145,7 +145,7 @@ func TestServersLogs(t *testing.T) {
 		if time.Since(began) > 12*time.Minute {
 			t.Fatalf("after %v it is still said that they may have it: %+v", time.Since(began), c.Lingering())
 		}
-		_, _ = j.Append(t.Context(), note(fmt.Sprintf("meanwhile %v", time.Since(began)))) // the room is not quiet
+		_, _ = j.Append(t.Context(), note(fmt.Sprintf("meanwhile %v", time.Since(began)))) // keeps the room busy
 		time.Sleep(200 * time.Millisecond)
 		c.ForgetErased(time.Now())
 	}
@@ -158,8 +158,8 @@ func TestServersLogs(t *testing.T) {
 	}
 }
 
-// TestEraseAtTheSameMoment has three machines erase each of some events at once. Who comes to it when it is gone finds
-// nothing wrong.
+// TestEraseAtTheSameMoment makes three machines erase each of some events at the same time. A machine that finds the
+// event already gone reports no error.
 func TestEraseAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -188,7 +188,7 @@ func TestEraseAtTheSameMoment(t *testing.T) {
 	}
 }
 
-// TestErasuresAtOnce holds that what is erased by its place is that, though another machine erases what is before it
+// TestErasuresAtOnce checks that an erasure by place hits that place, even if another machine erases earlier events
 // while the places are counted.
 func TestErasuresAtOnce(t *testing.T) {
 	t.Parallel()
@@ -223,7 +223,7 @@ func TestErasuresAtOnce(t *testing.T) {
 	}
 }
 
-// jetstreamStream is what the stream of a room has, by place.
+// jetstreamStream returns the events in a room's stream, by place.
 func jetstreamStream(t *testing.T, room string) (map[mail.Seq]mail.Event, error) {
 	j := openAlone(t, room)
 	events, err := j.Read(t.Context(), places(1, j.Last())...)

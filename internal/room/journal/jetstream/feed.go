@@ -17,17 +17,19 @@ import (
 )
 
 const (
-	// mostFilters is how many open rooms of a shard a consumer is filtered to. With more it gets all rooms.
+	// mostFilters is the largest number of open rooms of a shard for which a consumer is filtered. With more it gets
+	// all rooms.
 	mostFilters = 50
-	// tapSize is how many messages wait for a room, until it has to read them again by itself.
+	// tapSize is how many messages may wait for a room before the room must read them again itself.
 	tapSize = 1024
-	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent though there is more.
+	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent although there is
+	// more.
 	countEvery = 15 * time.Second
 )
 
-// feed delivers what is new in a shard to the rooms that are open: one consumer serves all of them. What was there
-// before, each room reads by itself. A room that is slow or in trouble does not hold up the others: what it does not
-// take in time it reads again.
+// feed delivers the new messages of a shard to its open rooms: one consumer serves all of them. Each room reads the
+// earlier ones itself. A room that is slow or in trouble does not hold up the others: it reads again what it did not
+// take in time.
 type feed struct {
 	c     *Cluster
 	shard string
@@ -35,20 +37,20 @@ type feed struct {
 
 	mu     sync.Mutex
 	taps   []*tap
-	covers map[string]bool // what the consumer delivers, by base; nil: nothing yet
+	covers map[string]bool // the rooms that the consumer delivers, by base; nil: none yet
 	all    bool            // it delivers all rooms
 	turned chan struct{}   // closed when covers or all changes
 }
 
-// tap is where a feed delivers a room to.
+// tap is the end of a feed at which a room receives its messages.
 type tap struct {
 	feed *feed
 	base string
-	last func() mail.Seq // how far the room is
+	last func() mail.Seq // the last place that the room has
 	in   chan message
 	once sync.Once
-	done chan struct{} // closed when nothing more is delivered
-	err  error         // why not; set before done
+	done chan struct{} // closed when nothing more will be delivered
+	err  error         // the reason; set before done
 }
 
 type message struct {
@@ -56,8 +58,8 @@ type message struct {
 	meta *nats.MsgMetadata
 }
 
-// join has what is new in a room delivered from now on. What the leader says afterwards of its end was there before,
-// or is delivered.
+// join starts the delivery of a room's new messages. Everything up to the end that the leader reports afterwards
+// either existed before, or is delivered.
 func (c *Cluster) join(ctx context.Context, l *lane, last func() mail.Seq) (*tap, error) {
 	c.mu.Lock()
 	shard := l.info.Config.Name
@@ -107,14 +109,14 @@ func (t *tap) end(err error) {
 	t.once.Do(func() { t.err = err; close(t.done) })
 }
 
-// hand passes on what is delivered to a room, behind what was counted, until ctx or the tap ends.
+// hand passes on the messages delivered to a room after those already counted, until ctx or the tap ends.
 func (t *tap) hand(ctx context.Context, k *counter, arrived chan<- arrival) {
 	for {
 		var a arrival
 		select {
 		case m := <-t.in:
 			if m.Subject == k.lane.subject && m.meta.Sequence.Stream <= k.last.Seq {
-				continue // it was there before
+				continue // it existed before
 			}
 			a = k.arrival(m.Msg, m.meta)
 			a.pending = uint64(len(t.in))
@@ -182,8 +184,9 @@ func (f *feed) turn(covers map[string]bool, all bool) {
 	f.turned = make(chan struct{})
 }
 
-// filters returns what a consumer has to deliver for some rooms. For many that is everything, by name: of a consumer
-// whose filters were taken away, nats-server 2.15.2 thinks at heartbeats only, and not when a message comes.
+// filters returns the subjects that a consumer must deliver for some rooms. For many rooms that is everything, by
+// name: a consumer whose filters were removed is served by nats-server 2.15.2 at heartbeats only, not when a message
+// arrives.
 func (f *feed) filters(bases map[string]bool) (subjects []string) {
 	if len(bases) > mostFilters {
 		return []string{f.c.shardSubject(f.shard) + ">"}
@@ -194,7 +197,7 @@ func (f *feed) filters(bases map[string]bool) (subjects []string) {
 	return subjects
 }
 
-// deliver has one consumer deliver what is new, until something is wrong or nobody needs it.
+// deliver runs one consumer that delivers new messages, until something fails or no room needs it.
 func (f *feed) deliver() error {
 	_, changed, err := f.c.connection()
 	if err != nil {
@@ -248,7 +251,7 @@ func (f *feed) deliver() error {
 	}
 }
 
-// change has the consumer deliver the rooms that are open now.
+// change makes the consumer deliver the rooms that are open now.
 func (f *feed) change(b *inbox, s jetstream.Stream) error {
 	bases := f.bases()
 	f.mu.Lock()
@@ -261,7 +264,7 @@ func (f *feed) change(b *inbox, s jetstream.Stream) error {
 	case len(bases) == 0:
 		return errLeft
 	case all && len(bases) > mostFilters/2, !missing:
-		return nil // a room that is closed goes with the next change
+		return nil // a closed room is dropped with the next change
 	}
 	ctx, cancel := context.WithTimeout(f.c.ctx, patience)
 	defer cancel()
@@ -274,7 +277,7 @@ func (f *feed) change(b *inbox, s jetstream.Stream) error {
 	return nil
 }
 
-// pass gives each message to those who follow its room.
+// pass gives each message to the taps of its room.
 func (f *feed) pass(b *inbox) error {
 	for {
 		m, meta, err := b.next()
@@ -300,12 +303,12 @@ func (f *feed) pass(b *inbox) error {
 
 var errOverrun = errors.New("the room did not take what was delivered in time")
 
-// reach is how far a room is.
+// reach is how many messages the shard, and the copy, have of a room.
 type reach struct{ shard, copied mail.Seq }
 
-// count looks whether rooms are as far as their copies. A server that cannot catch up with the others says all the
-// time that there is nothing new: the error is of that. Of what somebody has deleted no server says anything: that
-// room is followed anew, and finds it out.
+// count checks whether the copies have reached the shard's end. A server that cannot catch up with the others keeps
+// reporting that there is nothing new: then it returns an error. No server reports that someone deleted messages:
+// such a room is followed again, and finds out.
 func (f *feed) count() error {
 	before := f.reaches()
 	if len(before) == 0 || !pause.For(f.c.ctx, heartbeat) {
@@ -324,13 +327,13 @@ func (f *feed) count() error {
 	return nil
 }
 
-// reaches returns how far the rooms are whose copies are not as far as the shard; none if that cannot be found out.
+// reaches returns the reach of the rooms whose copies differ from the shard; none if that cannot be found out.
 func (f *feed) reaches() map[*tap]reach {
 	ctx, cancel := context.WithTimeout(f.c.ctx, patience)
 	defer cancel()
 	counts, err := f.c.count(ctx, f.shard)
 	if err != nil {
-		return nil // if the connection is lost, that is noticed elsewhere
+		return nil // a lost connection is noticed elsewhere
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// TestFollowsMany holds that what is new comes at once when so many rooms of a shard are open that its consumer
-// delivers all of them. Otherwise it comes with a heartbeat, or when the sender asks what became of it.
+// TestFollowsMany checks that new events arrive immediately even if so many rooms of a shard are open that its
+// consumer delivers all of them. Otherwise they would arrive with a heartbeat, or when the sender asks for the
+// outcome.
 func TestFollowsMany(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

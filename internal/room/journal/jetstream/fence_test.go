@@ -16,8 +16,9 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// A room goes to a file of one machine while others write to it, and the servers, as one that has not heard of the
-// move, store what comes behind the fence too: nobody is told that it is stored, and the file has what is before it.
+// A room moves to a file of one machine while others write to it, and the servers store events after the fence too,
+// like a server that has not heard of the move: no sender is told that these are stored, and the file has the events
+// before the fence.
 func TestFence(t *testing.T) {
 	servers := shared(t)
 	mover, err := jetstream.Connect(t.Context(), jetstream.Config{URLs: servers.URLs(), Machine: "a"})
@@ -42,7 +43,7 @@ func TestFence(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						_ = told.send(t, j, fmt.Sprint(m, "-", w, "-", i)) // what it is told is looked at below
+						_ = told.send(t, j, fmt.Sprint(m, "-", w, "-", i)) // the results are checked below
 					}
 				}
 			})
@@ -66,7 +67,7 @@ func TestFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(200 * time.Millisecond) // what was under way is stored behind it
+	time.Sleep(200 * time.Millisecond) // sends under way are stored after it
 	end()
 	if err := mover.CloseOff(t.Context(), "fence"); err != nil {
 		t.Fatal(err)

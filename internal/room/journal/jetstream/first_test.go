@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// TestAsksAgain holds that servers that say nothing, as they do of a stream that has no leader yet, are asked again
-// soon: the first rooms of a cluster could not be made at the same time. An answer ends it, and so does the patience
-// of who asks.
+// TestAsksAgain checks that servers that do not answer, as for a stream without a leader yet, are soon asked again:
+// otherwise the first rooms of a cluster could not be created at the same time. An answer ends it, and so does the
+// caller's timeout.
 func TestAsksAgain(t *testing.T) {
 	refused := errors.New("refused")
 	for _, c := range []struct {
 		name   string
-		silent int // how often nothing is answered
+		silent int // how often no answer comes
 		answer error
 		want   error
 		asks   int

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// What the servers do not take in one message is refused as too large, says what to change, and is in nobody's way;
-// what packing makes small enough is taken.
+// An event that does not fit into one message is refused as too large, with what to change, and does not affect other
+// sends; an event that fits when packed is accepted.
 func TestFits(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -29,7 +29,7 @@ func TestFits(t *testing.T) {
 	defer j.Close()
 	noise := make([]byte, 1<<20)
 	rand.Read(noise)
-	long := said(hex.EncodeToString(noise)) // packed it takes half
+	long := said(hex.EncodeToString(noise)) // packed, it takes half
 	_, err = j.Append(t.Context(), said("before"), long)
 	if mail.CodeOf(err) != mail.TooLarge || !strings.Contains(err.Error(), "max_payload") {
 		t.Errorf("what does not fit: %v", err)

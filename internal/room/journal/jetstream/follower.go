@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	heartbeat  = time.Second // how often the servers say that nothing has come
-	forgotten  = time.Minute // after which the servers drop a follower that is not heard any more
+	heartbeat  = time.Second // how often the servers say that there is nothing new
+	forgotten  = time.Minute // after which the servers drop a follower that they no longer hear
 	pauseShort = 50 * time.Millisecond
-	pauseLong  = time.Second // the longest between two attempts to follow
+	pauseLong  = time.Second // the longest pause between two attempts to follow
 )
 
-// follow keeps the copy as far as the stream until the journal is closed. First gets the error of each attempt that
-// failed, as far as there is room.
+// follow keeps the copy up to date with the stream until the journal is closed. First gets the error of each failed
+// attempt, while it has room.
 func (j *Journal) follow(first chan<- error) {
 	pause := pauseShort
-	var waits time.Time // since when the room is to go on elsewhere
+	var waits time.Time // since when the room is to continue elsewhere
 	for j.ctx.Err() == nil {
 		at := j.local.Last()
-		_, changed, _ := j.cluster.connection() // also if it changes while the attempt ends
+		_, changed, _ := j.cluster.connection() // even if it changes while the attempt ends
 		err := j.followOnce()
 		j.mu.Lock()
 		j.trouble = err
@@ -63,7 +63,7 @@ func (j *Journal) follow(first chan<- error) {
 	}
 }
 
-// waits returns since when the room is to go on elsewhere, if err says that it still is.
+// waits returns since when the room is to continue elsewhere, if err says that it still is.
 func (j *Journal) waits(err error, since time.Time) time.Time {
 	if !errors.Is(err, errOnwards) {
 		return time.Time{}
@@ -89,7 +89,7 @@ func (j *Journal) setChecked(connection uint64) {
 	j.checked = connection
 }
 
-// followOnce follows the stream until something is wrong.
+// followOnce follows the stream until something fails.
 func (j *Journal) followOnce() error {
 	connection, changed, err := j.cluster.connection()
 	if err != nil {
@@ -110,7 +110,8 @@ func (j *Journal) followOnce() error {
 	return j.replay(ctx, l, j.local.Last(), 0, connection, changed)
 }
 
-// followShared follows a room in a shard: it reads what is there by itself, and gets what is new with the other rooms.
+// followShared follows a room in a shard: it reads the existing messages itself, and gets new ones together with the
+// other rooms.
 func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, changed <-chan struct{}) error {
 	t, err := j.cluster.join(ctx, l, j.local.Last)
 	if err != nil {
@@ -139,7 +140,7 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	return j.receive(l, arrived, connection, changed, l.end, 0)
 }
 
-// locate finds where in the shard the last message of the copy is. Without that, what comes next cannot be counted.
+// locate finds where in the shard the last message of the copy is. Without that, later messages cannot be counted.
 func (j *Journal) locate(l *lane) error {
 	last := j.local.Last()
 	from := j.point(l, last)
@@ -157,15 +158,15 @@ func (j *Journal) locate(l *lane) error {
 // errMiscounted means that a message in a shard was counted as one that is in the copy already.
 var errMiscounted = errors.New("a new message has the place of an old one")
 
-// replay reads what is after a place, and goes on with what is new until something is wrong, or up to a place; 0: that
-// is none.
+// replay reads the messages after a place, and then new ones, until something fails or until reaches a place; 0: no
+// end.
 func (j *Journal) replay(ctx context.Context, l *lane, after, until mail.Seq, connection uint64,
 	changed <-chan struct{}) error {
 	delivered, err := l.follow(ctx, j.cluster.nc, j.point(l, after))
 	if err != nil {
 		return fmt.Errorf("follow the stream: %w", err)
 	}
-	defer j.running.Go(delivered.drop) // which may take as long as a request, and is not waited for
+	defer j.running.Go(delivered.drop) // which may take as long as a request, so it does not block
 	arrived := make(chan arrival, 2*mostAtOnce)
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
@@ -178,7 +179,7 @@ func (j *Journal) replay(ctx context.Context, l *lane, after, until mail.Seq, co
 	return j.receive(l, arrived, connection, changed, l.end, until)
 }
 
-// find looks for the room on the servers, and has what is appended go there.
+// find looks for the room on the servers, and directs new events there.
 func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
 	l, err := j.cluster.lane(ctx, j.room, create)
 	if err != nil {
@@ -190,20 +191,20 @@ func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
 		return nil, errOnwards
 	}
 	if l.subject != j.subject {
-		j.checked = 0 // the copy is yet to be compared with what is there
+		j.checked = 0 // the copy has not been compared with the new lane
 	}
 	j.subject, j.shared = l.subject, l.shared
 	j.points.of(l.subject)
 	return l, nil
 }
 
-// receive places what comes over a connection, until that changes. End is where the stream ended when it began: before
-// the copy is as far, nobody knows whether this machine may append.
+// receive places delivered messages until the connection changes. End is the end of the stream when it began: until
+// the copy has reached it, it is not known whether this machine may append.
 func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, changed <-chan struct{},
 	end, until mail.Seq) error {
 	silence := newSilence()
 	defer silence.timer.Stop()
-	if l.shared && until == 0 { // who delivers to all rooms looks for what does not come
+	if l.shared && until == 0 { // the feed of all rooms checks for missing messages
 		silence.timer.Stop()
 		silence.off = true
 	}
@@ -231,7 +232,8 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 	return nil
 }
 
-// counted returns errMiscounted if a message that is new would not be put behind the copy. It is counted anew then.
+// counted returns errMiscounted if a new message would not be placed after the copy's end. The room is then counted
+// again.
 func (j *Journal) counted(some []arrival) error {
 	last := j.local.Last()
 	if !slices.ContainsFunc(some, func(a arrival) bool { return a.hole == nil && a.seq <= last }) {
@@ -243,7 +245,7 @@ func (j *Journal) counted(some []arrival) error {
 	return errMiscounted
 }
 
-// await returns what comes next, or why nothing does; without either, it is to be called again.
+// await returns the next arrivals, or why none come; without either, the caller must call it again.
 func (j *Journal) await(l *lane, arrived <-chan arrival, changed <-chan struct{}, s *silence) ([]arrival, error) {
 	select {
 	case a := <-arrived:
@@ -263,7 +265,7 @@ func (j *Journal) await(l *lane, arrived <-chan arrival, changed <-chan struct{}
 	}
 }
 
-// together returns an arrival and those that are there already, up to the first that says why no other comes.
+// together returns an arrival and those that are already waiting, up to the first error.
 func together(a arrival, arrived <-chan arrival) (some []arrival, err error) {
 	for a.err == nil {
 		if some = append(some, a); len(arrived) == 0 || len(some) == mostAtOnce {
@@ -275,15 +277,15 @@ func together(a arrival, arrived <-chan arrival) (some []arrival, err error) {
 }
 
 const (
-	lookAfter  = 2 * time.Second // of silence, the servers are asked whether there is more
-	lookSeldom = time.Minute     // the longest between two such questions
+	lookAfter  = 2 * time.Second // how long a silence lasts before the servers are asked for more
+	lookSeldom = time.Minute     // the longest pause between two such questions
 )
 
-// silence is a while in which nothing was delivered.
+// silence is a period in which nothing was delivered.
 type silence struct {
 	timer   *time.Timer
 	next    time.Duration // until the next question
-	missing mail.Seq      // the end of the stream when it was asked for, if that has not come by then
+	missing mail.Seq      // the end of the stream when last asked, if it is not delivered yet
 	since   time.Time     // when it began
 	off     bool          // nothing is asked
 }
@@ -299,16 +301,16 @@ func (s *silence) broken() {
 	}
 }
 
-// heard returns an error if the stream has more than what was delivered, and that does not come. A server that cannot
-// catch up with the others (nats-server 2.15.2 may try in vain until it is started again) says all the time that there
-// is nothing new, and another one has to be asked.
+// heard returns an error if the stream has more than was delivered, and the rest does not come. A server that cannot
+// catch up with the others (nats-server 2.15.2 may try in vain until it is restarted) keeps reporting that there is
+// nothing new, and another one must be asked.
 func (j *Journal) heard(l *lane, s *silence) error {
 	if last := j.local.Last(); s.missing > last {
 		return fmt.Errorf("the stream is at %d, and %d was the last that was delivered", s.missing, last)
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, patience)
 	defer cancel()
-	now := *l // the other one is the follower's
+	now := *l // the original belongs to the follower
 	err := now.look(ctx, j.cluster.nc)
 	if s.missing = 0; err == nil && now.end > j.local.Last() {
 		s.missing = now.end
@@ -320,17 +322,18 @@ func (j *Journal) heard(l *lane, s *silence) error {
 	return nil
 }
 
-// skip fills the copy up to end if nothing is in the stream between.
+// skip fills the copy up to end if the stream has nothing in between.
 func (j *Journal) skip(l *lane, end mail.Seq) error {
 	after := j.local.Last()
 	if more, err := l.more(j.ctx, j.point(l, after), after, end); err != nil || more {
-		return err // it comes
+		return err // it will be delivered
 	}
 	return j.place([]jsonl.Placed{{Seq: end}})
 }
 
-// received places messages, and tells whoever waits to see them. Of a fence, and what is behind it, nothing is placed,
-// and the error is errMoved; nor of what a newer Pennypost wrote for its like, and isNewer is true of the error.
+// received places messages, and tells the flights that wait for them. It places neither a fence nor anything after
+// it, and returns errMoved; nor events that a newer Pennypost wrote for newer versions only, and isNewer is then true
+// of the error.
 func (j *Journal) received(some []arrival) error {
 	j.judge(some)
 	some, newer := j.beforeNewer(some)
@@ -361,7 +364,7 @@ func (j *Journal) received(some []arrival) error {
 	return j.endLocked(fence)
 }
 
-// placedOf returns what is put into the copy for messages of the stream.
+// placedOf returns what is written to the copy for messages of the stream.
 func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 	for _, a := range some {
 		if a.hole != nil {
@@ -371,7 +374,7 @@ func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 			continue
 		}
 		p := jsonl.Placed{Seq: a.seq}
-		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
+		if len(a.text) > 0 { // a message without text is a place that was lost before the room was moved here
 			p.Text = a.text
 		}
 		placed = append(placed, p)
@@ -379,7 +382,7 @@ func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 	return placed, nil
 }
 
-// noteLocked tells whoever waits to see messages that they were placed, and remembers where they are.
+// noteLocked tells the flights that wait for messages that these were placed, and remembers where they are.
 func (j *Journal) noteLocked(some []arrival) {
 	for _, a := range some {
 		if f := j.pending[a.id]; f != nil && a.refused != "" {
@@ -397,7 +400,7 @@ func (j *Journal) noteLocked(some []arrival) {
 	}
 }
 
-// endLocked notes that the room has ended where it was, by what its fence says of where it goes.
+// endLocked notes that the room has ended where it was. Its fence says where it goes.
 func (j *Journal) endLocked(fence string) error {
 	switch fence {
 	case onwards:
@@ -420,8 +423,8 @@ func (j *Journal) endLocked(fence string) error {
 	return errMoved
 }
 
-// agrees returns errDiffers if what is erased was gone before it was delivered, and what came after it was counted
-// without it.
+// agrees returns errDiffers if an erased message was gone before it was delivered, so that the messages after it were
+// counted without it.
 func (j *Journal) agrees(x *hole) error {
 	here, err := j.local.Read(j.ctx, x.Place)
 	if err != nil || len(here) == 0 {
@@ -433,18 +436,17 @@ func (j *Journal) agrees(x *hole) error {
 	return nil
 }
 
-// unplacedError is that the disk of this machine does not take what comes.
+// unplacedError means that the disk of this machine does not take delivered events.
 type unplacedError struct{ error }
 
 func (e *unplacedError) Unwrap() error { return e.error }
 
-// errOnwards means that the room goes on elsewhere on the servers.
+// errOnwards means that the room continues elsewhere on the servers.
 var errOnwards = errors.New("the room is being moved on the servers")
 
 var errMoved = errors.New("the room was moved from the servers")
 
-// beforeNewer returns those of some that are before what this version must not place, and why not, if that is among
-// them.
+// beforeNewer returns the arrivals before the first that this version must not place, and the reason if there is one.
 func (j *Journal) beforeNewer(some []arrival) ([]arrival, error) {
 	for i, a := range some {
 		if err := j.newer(a); err != nil {
@@ -459,11 +461,11 @@ func (j *Journal) newer(a arrival) error {
 	return jsonl.Newer(a.text, "room "+j.room+" on the NATS servers")
 }
 
-// isNewer reports whether an error is that of newer.
+// isNewer reports whether newer returned an error.
 func isNewer(err error) bool { return mail.CodeOf(err) == mail.Conflict }
 
-// Moved waits until the copy is all that there is of a room that goes to a file, since its stream has ended, and
-// reports whether that came in time.
+// Moved waits until the copy is complete, for a room that goes to a file, because its stream has ended. It reports
+// whether that happened in time.
 func (j *Journal) Moved(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()

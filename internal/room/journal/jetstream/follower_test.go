@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// TestOpensAtOnce opens a room without a copy again and again. That no message of a stream comes at first is noticed
-// after two heartbeats, and was so for one of twenty who asked for messages instead of having them delivered.
+// TestOpensAtOnce opens a room without a copy repeatedly. A lost first message is noticed only after two heartbeats;
+// with a pull consumer instead of a push consumer that happened once in twenty times.
 func TestOpensAtOnce(t *testing.T) {
 	c := connect(t, shared(t).URLs())
 	first, err := c.Open(t.Context(), "at-once", filepath.Join(t.TempDir(), "first"), jsonl.Options{})

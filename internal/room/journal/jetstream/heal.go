@@ -17,12 +17,12 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// errDiffers means that the stream has another event than the copy at some place: the servers have lost what they had
-// acknowledged, and somebody has appended since.
+// errDiffers means that the stream and the copy have different events at some place: the servers have lost events
+// that they had acknowledged, and others have appended since.
 var errDiffers = errors.New("the servers have other events than this machine's copy")
 
-// compare sees that the copy is a beginning of the stream, as far as one place tells. If the stream ends before the
-// copy, all servers have lost the end of it, and it is put there again.
+// compare checks that the copy is a beginning of the stream, as far as one place tells. If the stream ends before the
+// copy, all servers have lost its end, and compare appends it again.
 func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
 	at := min(last, end)
@@ -44,8 +44,8 @@ func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	return nil
 }
 
-// checkPoints forgets where the messages of a room are in its shard, if the newest of those is not there: the shard
-// was made anew, or lost it.
+// checkPoints forgets where the messages of a room are in its shard, if the newest one is not there: the shard was
+// created again, or lost it.
 func (j *Journal) checkPoints(ctx context.Context, l *lane) error {
 	newest := j.point(l, j.local.Last())
 	if newest.Seq == 0 {
@@ -71,7 +71,7 @@ func (j *Journal) checkPoints(ctx context.Context, l *lane) error {
 	return nil
 }
 
-// has reports whether the copy has a message at a place, or nothing.
+// has reports whether the copy has a message at a place, or has nothing there.
 func (j *Journal) has(ctx context.Context, at mail.Seq, m *jetstream.RawStreamMsg) (bool, error) {
 	if m.Header.Get(headerGone) != "" {
 		return true, nil
@@ -79,8 +79,8 @@ func (j *Journal) has(ctx context.Context, at mail.Seq, m *jetstream.RawStreamMs
 	return j.isAt(ctx, at, unpack(&nats.Msg{Header: m.Header, Data: m.Data}))
 }
 
-// lostEnd returns after which sequence number the end of a room is missing that ends at a place, or why nothing can be
-// put back there.
+// lostEnd returns the sequence number after which a room's lost end belongs, given the place at which the room ends,
+// or an error if nothing can be put back there.
 func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, error) {
 	if !l.shared {
 		return uint64(end), nil
@@ -90,10 +90,10 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 		return 0, err
 	}
 	if here := j.point(l, j.local.Last()); here.Place == j.local.Last() && last >= here.Seq {
-		return 0, errDiffers // somebody has deleted messages before the end
+		return 0, errDiffers // someone has deleted messages before the end
 	}
 	now := *l
-	if err := now.look(ctx, j.cluster.nc); err != nil { // after the last one was looked for
+	if err := now.look(ctx, j.cluster.nc); err != nil { // after the lookup of the last one
 		return 0, err
 	}
 	if now.end != end {
@@ -102,7 +102,7 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 	return last, nil
 }
 
-// sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
+// sameAt reports whether the stream and the copy have the same event at a place, or one of them has none.
 func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error) {
 	theirs, err := j.textAt(ctx, l, at)
 	if err != nil || theirs == nil {
@@ -111,7 +111,7 @@ func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error
 	return j.isAt(ctx, at, theirs)
 }
 
-// isAt reports whether the copy has a text at a place, or nothing.
+// isAt reports whether the copy has a text at a place, or has nothing there.
 func (j *Journal) isAt(ctx context.Context, at mail.Seq, theirs []byte) (bool, error) {
 	here, err := j.local.Read(ctx, at)
 	if err != nil || len(here) == 0 {
@@ -130,7 +130,7 @@ func (j *Journal) isAt(ctx context.Context, at mail.Seq, theirs []byte) (bool, e
 	return same, err
 }
 
-// textAt returns what the stream has at a place, nil if that is nothing.
+// textAt returns the text in the stream at a place, nil if there is none.
 func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte, err error) {
 	from := j.point(l, at)
 	if from.Place != at {
@@ -150,11 +150,11 @@ func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte
 	return unpack(&nats.Msg{Header: m.Header, Data: m.Data}), nil
 }
 
-// restore appends what the copy has behind end, where the stream ends, at the same places: the servers take each part
-// only if the stream ends before it, so that of several machines that do it each part comes from one.
+// restore appends the copy's events after end, where the stream ends, at the same places. The servers take each part
+// only if the stream ends before it, so that each part comes from one machine, even if several try.
 func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
-	texts := make([][]byte, last-end) // without one: nothing is known of the place but that it was given
+	texts := make([][]byte, last-end) // nil: only known is that the place was given
 	err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
 		if l.First > end && l.Text != nil && l.First <= last {
 			texts[l.First-end-1] = bytes.Clone(l.Text)
@@ -190,13 +190,13 @@ func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 	return nil
 }
 
-// healID is the id of a message that is put back, the same on each machine.
+// healID is the id of a message that is put back. It is the same on each machine.
 func healID(seq mail.Seq, text []byte) string {
 	return fmt.Sprintf("heal.%d.%x", seq, sha256.Sum256(text))
 }
 
-// heal makes the copy a beginning of the stream. What only the copy has is appended to the stream, once, whichever
-// machines do it; then the copy is cut back to where both are the same.
+// heal makes the copy a beginning of the stream. Events that only the copy has are appended to the stream, once,
+// whichever machines do it; then the copy is cut back to the last place at which both agree.
 func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	here, err := j.sums(ctx, j.local.Last())
 	if err != nil {
@@ -238,8 +238,8 @@ func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	return nil
 }
 
-// rescue appends the events that the copy has from a place on, and the stream does not. Look reads what others have
-// appended meanwhile, and notes it in there.
+// rescue appends the events that the copy has from a place on and the stream does not have. Look reads what others
+// have appended meanwhile, and adds it to there.
 func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 	there map[[sha256.Size]byte]bool, look func(after, end mail.Seq) error) (n int, err error) {
 	var lost []jsonl.Placed
@@ -282,7 +282,7 @@ func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 	return n, err
 }
 
-// reconcile compares the copy with the stream before anybody has made a state of it, and mends it.
+// reconcile compares the copy with the stream before any state is made from it, and repairs it.
 func (j *Journal) reconcile(ctx context.Context) error {
 	if _, _, err := j.cluster.connection(); err != nil {
 		return err
@@ -307,7 +307,7 @@ func (j *Journal) reconcile(ctx context.Context) error {
 	return err
 }
 
-// putBack fetches what is missing from the middle of the copy.
+// putBack fetches the events that are missing from the middle of the copy.
 func (j *Journal) putBack(ctx context.Context, lane *lane) (n int, err error) {
 	if j.local.Condition().Missing == 0 {
 		return 0, nil
@@ -329,7 +329,7 @@ func (j *Journal) putBack(ctx context.Context, lane *lane) (n int, err error) {
 }
 
 // eventsIn returns the events in some ranges of a room that count, in order. A shard is read from the room's
-// beginning, because that depends on all events before.
+// beginning, because which events count depends on all earlier ones.
 func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (events []jsonl.Placed, err error) {
 	if len(ranges) == 0 {
 		return nil, nil
@@ -351,8 +351,8 @@ func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (e
 	return events, err
 }
 
-// read calls f for the messages of the stream behind a place, up to another, and up to what a newer Pennypost wrote
-// for its like: isNewer is true of the error then.
+// read calls f for the messages of the stream after a place, up to another. It stops at an event that a newer
+// Pennypost wrote for newer versions only: isNewer is then true of the error.
 func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func(arrival) error) error {
 	return l.read(ctx, j.cluster.nc, j.point(l, after), after, end, func(a arrival) error {
 		if err := j.newer(a); err != nil {
@@ -362,7 +362,7 @@ func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func
 	})
 }
 
-// point returns the last message up to a place of which it is known where it is.
+// point returns the last message up to a place whose position in the stream is known.
 func (j *Journal) point(l *lane, place mail.Seq) point {
 	if !l.shared {
 		return point{uint64(place), place}

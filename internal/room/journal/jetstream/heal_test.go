@@ -33,7 +33,7 @@ func note(text string) mail.Event {
 		From: "agent:a", To: []mail.Address{"user"}, Body: text}}
 }
 
-// add appends notes, each by itself, and waits for servers that do not answer yet.
+// add appends notes one by one, and retries while the servers do not answer.
 func add(t testing.TB, j *jetstream.Journal, text string, n int) {
 	t.Helper()
 	for i := range n {
@@ -77,7 +77,7 @@ func all(t testing.TB, j *jetstream.Journal, n int) (events []mail.Event) {
 	return events
 }
 
-// bodies returns how often each body is among events.
+// bodies counts the bodies of events.
 func bodies(events []mail.Event) map[string]int {
 	m := make(map[string]int)
 	for _, e := range events {
@@ -88,7 +88,7 @@ func bodies(events []mail.Event) map[string]int {
 	return m
 }
 
-// backTo stops the servers, gives them the data that copied has, and starts them again.
+// backTo stops the servers, restores their data from copied, and starts them again.
 func backTo(t *testing.T, servers *natstest.Cluster, copied string) {
 	t.Helper()
 	servers.Stop()
@@ -115,8 +115,9 @@ func start(t *testing.T, servers *natstest.Cluster) {
 	}
 }
 
-// All servers lose what they had acknowledged last, as by a power cut where they do not sync. What the machines have
-// of it comes back: to its places if nobody has appended since, else behind that; once, from however many machines.
+// All servers lose their last acknowledged events, as in a power cut when they do not sync. The machines put back
+// what they have: at the same places if no one has appended since, else at the end; and once, from any number of
+// machines.
 func TestLostTail(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// healing is a cluster of one server that loses what a test wants it to lose.
+// healing is a cluster of one server that loses data as a test wants.
 type healing struct {
 	*testing.T
 	*Cluster
@@ -38,7 +38,7 @@ func newHealingOf(t *testing.T, servers *natstest.Cluster, own bool) *healing {
 	return &healing{t, c}
 }
 
-// healings runs a test with rooms in a shard, and with rooms that have streams of their own.
+// healings runs a test with rooms in a shard, and with rooms in streams of their own.
 func healings(t *testing.T, f func(t *testing.T, h *healing)) {
 	for name, own := range map[string]bool{"shard": false, "own stream": true} {
 		t.Run(name, func(t *testing.T) { f(t, newHealingOf(t, natstest.Start(t, 1, natstest.Options{}), own)) })
@@ -52,7 +52,7 @@ func (h *healing) must(err error) {
 	}
 }
 
-// copyOf makes a copy with some events in a directory, and returns their texts.
+// copyOf creates a copy with some events in a directory, and returns their texts.
 func (h *healing) copyOf(events ...mail.Event) (dir string, texts [][]byte) {
 	h.Helper()
 	dir = h.TempDir()
@@ -70,7 +70,7 @@ func (h *healing) copyOf(events ...mail.Event) (dir string, texts [][]byte) {
 	return dir, texts
 }
 
-// fill makes the stream of a room of some texts; nil stands for a place that holds nothing.
+// fill creates the stream of a room with some texts; nil is an empty place.
 func (h *healing) fill(room string, texts ...[]byte) *lane {
 	h.Helper()
 	l, err := h.lane(h.Context(), room, true)
@@ -87,7 +87,8 @@ func (h *healing) fill(room string, texts ...[]byte) *lane {
 	return l
 }
 
-// detached is the journal of a copy that does not follow the stream, so that a test can do one step of healing.
+// detached returns the journal of a copy that does not follow the stream, so that a test can run single steps of
+// healing.
 func (h *healing) detached(room, dir string) *Journal {
 	h.Helper()
 	local, err := jsonl.Open(dir, jsonl.Options{Copy: true})
@@ -101,7 +102,7 @@ func (h *healing) detached(room, dir string) *Journal {
 	return j
 }
 
-// wantStream fails the test unless a room has some texts on the servers, and no more; nil: a place that holds nothing.
+// wantStream fails the test unless a room has exactly these texts on the servers; nil is an empty place.
 func (h *healing) wantStream(when string, l *lane, want ...[]byte) {
 	h.Helper()
 	h.must(l.look(h.Context(), h.nc))
@@ -120,7 +121,7 @@ func (h *healing) wantStream(when string, l *lane, want ...[]byte) {
 	}
 }
 
-// told returns what the person is told of a copy.
+// told returns what the person is told about a copy.
 func (h *healing) told(j *Journal) string {
 	ctx, cancel := context.WithTimeout(h.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -139,9 +140,8 @@ func notes(n int) (events []mail.Event) {
 	return events
 }
 
-// TestNothingToHeal holds that where the servers have what the copy has, nothing is appended and nobody is told of a
-// loss; nor where they have a place that holds nothing, because another machine that put back the end did not know
-// what was there.
+// TestNothingToHeal checks that if the servers have everything that the copy has, nothing is appended and no loss is
+// reported; nor if they have an empty place, because the machine that put back the end did not know its content.
 func TestNothingToHeal(t *testing.T) { healings(t, nothingToHeal) }
 
 func nothingToHeal(t *testing.T, h *healing) {
@@ -172,8 +172,8 @@ func nothingToHeal(t *testing.T, h *healing) {
 	}
 }
 
-// TestRestoredInParts holds that the end that the servers have lost is put back to its places, however long it is,
-// under ids that are the same on each machine.
+// TestRestoredInParts checks that the end that the servers have lost is put back at its places, however long it is,
+// with ids that are the same on each machine.
 func TestRestoredInParts(t *testing.T) { healings(t, restoredInParts) }
 
 func restoredInParts(t *testing.T, h *healing) {
@@ -187,7 +187,7 @@ func restoredInParts(t *testing.T, h *healing) {
 		t.Errorf("the person is told %q", told)
 	}
 	for _, at := range []mail.Seq{kept + 1, maxBatch, maxBatch + kept + 1, n} {
-		m, err := stream.GetMsg(t.Context(), uint64(at)) // where it is in a shard with one room
+		m, err := stream.GetMsg(t.Context(), uint64(at)) // its position in a shard with one room
 		h.must(err)
 		want := idsOf(stream.subject, stream.shared) + healID(at, texts[at-1])
 		if got := m.Header.Get(headerID); got != want {
@@ -196,8 +196,8 @@ func restoredInParts(t *testing.T, h *healing) {
 	}
 }
 
-// TestNotRestoredBehindOthers holds that the end is put back to its places only: if somebody has appended since the
-// stream was looked at, nothing is.
+// TestNotRestoredBehindOthers checks that the end is put back only at its places: if someone has appended since the
+// stream was examined, nothing is.
 func TestNotRestoredBehindOthers(t *testing.T) { healings(t, notRestoredBehindOthers) }
 
 func notRestoredBehindOthers(t *testing.T, h *healing) {
@@ -210,8 +210,9 @@ func notRestoredBehindOthers(t *testing.T, h *healing) {
 	h.wantStream("not put back", stream, texts[0], texts[1], since)
 }
 
-// TestRescuedOnce holds that what only copies have is appended behind what others have sent since, each line of it,
-// also one that says what an earlier one says; and once, though a second machine began before it was there.
+// TestRescuedOnce checks that events that only copies have are appended after those that others have sent since, each
+// line of them, even one that repeats an earlier one; and only once, even if a second machine began before they were
+// there.
 func TestRescuedOnce(t *testing.T) { healings(t, rescuedOnce) }
 
 func rescuedOnce(t *testing.T, h *healing) {
@@ -251,7 +252,7 @@ func rescuedOnce(t *testing.T, h *healing) {
 	h.wantStream("rescued again", stream, want...)
 }
 
-// TestReadWithin holds that read gives what stands behind a place, up to another, and comes to its end.
+// TestReadWithin checks that read returns the events after a place, up to another, and ends.
 func TestReadWithin(t *testing.T) { healings(t, readWithin) }
 
 func readWithin(t *testing.T, h *healing) {
@@ -264,7 +265,7 @@ func readWithin(t *testing.T, h *healing) {
 	j := h.detached("lab", dir)
 	for _, test := range []struct{ after, end, first, last mail.Seq }{
 		{0, 5, 1, 5}, {1, 3, 2, 3}, {2, 2, 0, 0}, {3, 2, 0, 0}, {4, 9, 5, 5}, {5, 9, 0, 0},
-		{1, 4, 2, 3}, // what stood at 4 was erased
+		{1, 4, 2, 3}, // the event at 4 was erased
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		var first, last mail.Seq
@@ -283,7 +284,7 @@ func readWithin(t *testing.T, h *healing) {
 	}
 }
 
-// TestReopensOnce holds that a journal which finds out twice that it differs says so once.
+// TestReopensOnce checks that a journal that finds twice that it differs reports it once.
 func TestReopensOnce(t *testing.T) {
 	h := newHealing(t)
 	dir, _ := h.copyOf(notes(1)...)

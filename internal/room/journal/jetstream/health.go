@@ -12,33 +12,34 @@ import (
 )
 
 const (
-	// unheard is for how long the leader of a stream has not heard a server that is called silent. Those that are
-	// there say so each second, and after four a leader that is not heard is replaced.
+	// unheard is how long the leader of a stream has not heard a server that is called silent. Servers announce
+	// themselves each second, and a leader that is silent for four is replaced.
 	unheard = 3 * time.Second
-	// doubted is from when on a server is looked at more often, so that it is soon known whether it is there.
+	// doubted is the silence after which a server is checked more often, so that it is soon known whether it is
+	// there.
 	doubted = 1500 * time.Millisecond
-	// behindFrom is from how many writes on the copy of a room at a server is called behind: the servers acknowledge
-	// what most of them have, so the slowest one lacks a little of what is being written.
+	// behindFrom is the number of missing writes from which a server's copy of a room is called behind: the servers
+	// acknowledge what most of them have, so the slowest one always lags a little.
 	behindFrom = 100
-	// behindAfter is for how long it must have been so.
+	// behindAfter is how long it must have been behind.
 	behindAfter = 4 * time.Second
 )
 
 // group is the servers that keep a stream, as its leader sees them.
 type group struct {
-	leader string // "": it has none
-	peers  []peer // the leader among them, by name
+	leader string // "": there is none
+	peers  []peer // including the leader, by name
 }
 
 type peer struct {
 	name   string
-	heard  time.Time // when the leader last heard it; zero: never, since it leads
+	heard  time.Time // when the leader last heard it; zero: never since its election
 	silent bool
 	lag    uint64
-	behind time.Time // since when the lag is worth a word; zero: it is not
+	behind time.Time // since when the lag is worth reporting; zero: it is not
 }
 
-// groupOf returns the servers of a stream. One that is kept by one server says nothing but its name.
+// groupOf returns the servers of a stream. For a stream on a single server, only its name is known.
 func groupOf(ci *jetstream.ClusterInfo, connected string, now time.Time) group {
 	if ci == nil {
 		return group{connected, []peer{{name: connected, heard: now}}}
@@ -61,11 +62,11 @@ func groupOf(ci *jetstream.ClusterInfo, connected string, now time.Time) group {
 	return g
 }
 
-// quorum is how many servers of the group have to be there.
+// quorum is how many servers of the group must be there.
 func (g *group) quorum() int { return len(g.peers)/2 + 1 }
 
-// leaderless says, of a group that has no leader, which servers cannot be there. One that answers does not know of any
-// other follower: if more are missing than may be, and those are all but one, it is all others.
+// leaderless returns, for a group without a leader, the servers that cannot be there. A follower that answers knows
+// of no other: if more are missing than may be, and that means all but one, all the others are.
 func (g *group) leaderless(answers string) (silent []string) {
 	if g.leader != "" || len(g.peers)-g.quorum()+1 < len(g.peers)-1 {
 		return nil
@@ -78,34 +79,34 @@ func (g *group) leaderless(answers string) (silent []string) {
 	return silent
 }
 
-// watch is what is known of the servers, from what the leader of the list of machines says, and leaders of rooms, and
-// the servers themselves.
+// watch is what is known of the servers: from the leader of the list of machines, the leaders of rooms, and the
+// servers themselves.
 type watch struct {
-	changed pause.Nudge // something is not as it was
+	changed pause.Nudge // something has changed
 
 	mu      sync.Mutex
 	servers map[string]*server
 	canary  group            // of the list of machines
-	rooms   map[string]group // as they were last listed
+	rooms   map[string]group // as last listed
 	size    int              // how many servers there are, as far as they say
-	doubt   bool             // one was not heard in time
-	missed  bool             // nobody spoke for the list of machines
+	doubt   bool             // a server was not heard in time
+	missed  bool             // no server answered for the list of machines
 }
 
-// server is what is known of one.
+// server is what is known of one server.
 type server struct {
-	silent  time.Time // since when it is not heard; zero: it is
+	silent  time.Time // since when it is not heard; zero: it is heard
 	doubted time.Time // since when its leader has not heard it at all; zero: it has
-	seen    bool      // something says whether it is there
-	said    *Server   // what it last said of itself
-	answers bool      // it did so when it was last asked
+	seen    bool      // it is known whether it is there
+	said    *Server   // its last description of itself
+	answers bool      // it answered when last asked
 }
 
 func newWatch() watch {
 	return watch{changed: pause.NewNudge(), servers: make(map[string]*server), rooms: make(map[string]group)}
 }
 
-// of returns what is known of a server. The caller holds mu.
+// of returns the entry of a server. The caller holds mu.
 func (w *watch) of(name string) *server {
 	s := w.servers[name]
 	if s == nil {
@@ -115,7 +116,7 @@ func (w *watch) of(name string) *server {
 	return s
 }
 
-// notes that a server is there, or has not been since some time. The caller holds mu.
+// note notes that a server is there, or has not been since some time. The caller holds mu.
 func (w *watch) note(name string, silent bool, since, now time.Time) {
 	s := w.of(name)
 	switch {
@@ -131,7 +132,7 @@ func (w *watch) note(name string, silent bool, since, now time.Time) {
 	s.seen, s.doubted = true, time.Time{}
 }
 
-// saw takes in what a server says of the list of machines, and reports whether it has a leader.
+// saw takes in a server's answer about the list of machines, and reports whether the list has a leader.
 func (w *watch) saw(ci *jetstream.ClusterInfo, connected string, now time.Time) bool {
 	g := groupOf(ci, connected, now)
 	w.mu.Lock()
@@ -150,7 +151,7 @@ func (w *watch) saw(ci *jetstream.ClusterInfo, connected string, now time.Time) 
 	for _, p := range g.peers {
 		switch s := w.of(p.name); {
 		case p.silent && p.heard.IsZero() && s.silent.IsZero():
-			// a leader that was just elected has heard nobody yet
+			// a leader that was just elected has heard no one yet
 			if w.doubt = true; s.doubted.IsZero() {
 				s.doubted = now
 			} else if now.Sub(s.doubted) > 2*doubtEvery {
@@ -164,22 +165,23 @@ func (w *watch) saw(ci *jetstream.ClusterInfo, connected string, now time.Time) 
 	return true
 }
 
-// doubtful reports whether it will be known in a moment whether a server is there.
+// doubtful reports whether it will soon be known if a server is there.
 func (w *watch) doubtful() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.doubt || w.missed
 }
 
-// beyond reports whether there are servers of which the list of machines says nothing.
+// beyond reports whether there are servers that do not keep the list of machines.
 func (w *watch) beyond() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(w.size, len(w.servers)) > len(w.canary.peers) && len(w.canary.peers) > 0
 }
 
-// inspected takes in what servers say of themselves. since is from when on nobody spoke for the list of machines; the
-// zero time: it has a leader, who knows better which servers are there. connected does not answer, if it is not "".
+// inspected takes in the servers' descriptions of themselves. since is when no server answered for the list of
+// machines any more; zero: it has a leader, which knows better which servers are there. connected, if not "", does
+// not answer.
 func (w *watch) inspected(found []Server, since time.Time, connected string) {
 	now := time.Now()
 	w.mu.Lock()
@@ -201,7 +203,7 @@ func (w *watch) inspected(found []Server, since time.Time, connected string) {
 			w.changed.Give()
 		}
 		switch {
-		case since.IsZero() && w.led(name): // who leads it knows
+		case since.IsZero() && w.led(name): // its leader knows
 		case here[name]:
 			w.note(name, false, time.Time{}, now)
 		case name == connected, s.said != nil, name == w.canary.leader && !since.IsZero():
@@ -210,7 +212,7 @@ func (w *watch) inspected(found []Server, since time.Time, connected string) {
 	}
 }
 
-// led reports whether there is a leader that says whether a server is there. The caller holds mu.
+// led reports whether a leader says whether a server is there. The caller holds mu.
 func (w *watch) led(name string) bool {
 	if w.canary.has(name) {
 		return true
@@ -227,7 +229,7 @@ func (g *group) has(name string) bool {
 	return slices.ContainsFunc(g.peers, func(p peer) bool { return p.name == name })
 }
 
-// listed takes in which servers keep the rooms. Those of missing rooms have no leader, or one that does not answer.
+// listed takes in which servers keep the rooms. The missing rooms have no leader, or one that does not answer.
 func (w *watch) listed(rooms map[string]group, missing []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,8 +257,8 @@ func (w *watch) listed(rooms map[string]group, missing []string) {
 	w.believe(now)
 }
 
-// believe takes from the leaders of rooms which servers are there of which the list of machines says nothing: those
-// that one of them hears. The caller holds mu.
+// believe takes the state of servers that do not keep the list of machines from the leaders of rooms: the last one to
+// hear a server counts. The caller holds mu.
 func (w *watch) believe(now time.Time) {
 	last := make(map[string]peer)
 	for _, g := range w.rooms {
@@ -272,7 +274,7 @@ func (w *watch) believe(now time.Time) {
 	}
 }
 
-// unsettled reports whether the rooms are to be listed again soon: a copy may be behind, a room has no leader, or a
+// unsettled reports whether the rooms should be listed again soon: a copy may be behind, a room has no leader, or a
 // server is silent.
 func (w *watch) unsettled() bool {
 	w.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// withRoom returns a connection to servers on which this machine is noted and a room has mail.
+// withRoom returns a connection to servers with this machine on the list, and a room with mail.
 func withRoom(t *testing.T, servers *natstest.Cluster, monitored bool) *Cluster {
 	t.Helper()
 	cfg := Config{URLs: servers.URLs(), Machine: "desk", Replicas: len(servers.Servers),
@@ -44,7 +44,7 @@ func withRoom(t *testing.T, servers *natstest.Cluster, monitored bool) *Cluster 
 	return c
 }
 
-// healthOf is what is known of the servers, in short.
+// healthOf returns a short form of the health.
 func healthOf(c *Cluster) string {
 	h := c.Health()
 	var states, about []string
@@ -78,15 +78,14 @@ func leads(t *testing.T, c *Cluster, servers *natstest.Cluster) (leader, other *
 	return leader, other
 }
 
-// known waits until the health is as it should be, and fails if that takes longer than the person may be left in the
-// dark.
+// known waits until the health is as expected, and fails if that takes longer than allowed.
 func known(t *testing.T, c *Cluster, what, want string, within time.Duration) {
 	t.Helper()
 	began := time.Now()
 	got := ""
 	for time.Since(began) < within+20*time.Second {
 		got = healthOf(c)
-		if strings.Contains(want, "silent") { // and whoever has stopped may have to be replaced
+		if strings.Contains(want, "silent") { // the stopped server may also have to be replaced as leader
 			got = strings.TrimSuffix(got, ", election")
 		}
 		if got == want {
@@ -101,7 +100,7 @@ func known(t *testing.T, c *Cluster, what, want string, within time.Duration) {
 	t.Fatalf("%s: %q, want %q", what, got, want)
 }
 
-// without is the health when these servers are not heard.
+// without returns the health when these servers are silent.
 func without(servers *natstest.Cluster, spare string, silent ...*natstest.Server) string {
 	var states, about []string
 	for _, s := range servers.Servers {
@@ -118,12 +117,12 @@ func without(servers *natstest.Cluster, spare string, silent ...*natstest.Server
 	return strings.TrimSuffix(strings.Join(states, " ")+"; "+spare+"; "+strings.Join(about, ", "), "; ")
 }
 
-// soon is within which it is known that a server has stopped, with much to spare: five seconds is what it takes where
-// the processors have nothing else to do. The log has the figures.
+// soon is the time limit for noticing a stopped server, with a large margin: five seconds are enough on idle
+// processors. The log has the figures.
 const soon = 12 * time.Second
 
-// TestHealth holds that it is soon known that a server has stopped, whether it leads or follows, whether
-// it is killed or hangs, with and without its monitoring; and which rooms take no mail when too few are left.
+// TestHealth checks that a stopped server is soon noticed, leader or follower, killed or hanging, with and without
+// its monitoring; and which rooms take no mail when too few are left.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	for _, monitored := range []bool{false, true} {
@@ -153,7 +152,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// hangs stops a server in the middle of what it does.
+// hangs suspends a server.
 func hangs(t *testing.T, c *Cluster, servers *natstest.Cluster) {
 	_, hung := leads(t, c, servers)
 	if err := hung.Suspend(); err != nil {
@@ -166,8 +165,8 @@ func hangs(t *testing.T, c *Cluster, servers *natstest.Cluster) {
 	known(t, c, "it goes on", without(servers, "1"), 2*soon)
 }
 
-// TestSlowFollower holds that a server which takes in less than the others is said to be behind, and no longer when it
-// has caught up. It gets a twentieth of the time.
+// TestSlowFollower checks that a server that is slower than the others is reported as behind, until it has caught up.
+// It gets a twentieth of the time.
 func TestSlowFollower(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -231,12 +230,12 @@ func TestSlowFollower(t *testing.T) {
 	})
 }
 
-// tooFew leaves one server of three.
+// tooFew leaves only one of three servers.
 func tooFew(t *testing.T, c *Cluster, servers *natstest.Cluster) {
 	leader, other := leads(t, c, servers)
 	leader.Kill()
 	other.Kill()
-	// without monitoring that is only known when the one that is left takes itself for alone
+	// without monitoring, this is known only when the remaining server considers itself alone
 	known(t, c, "two are killed", without(servers, "stopped", leader, other), 2*soon)
 	for _, d := range c.Health().Degraded {
 		if d.About == "stopped" && (!d.Stops || !strings.Contains(d.Text, "room lab takes no mail")) {

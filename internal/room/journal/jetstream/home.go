@@ -18,30 +18,31 @@ import (
 	"pennypost/internal/mail"
 )
 
-// home says in which shard a room is. It is recorded when the room is made, and changes when the room is moved.
+// home says in which shard a room is. It is recorded when the room is created, and changes when the room is moved.
 type home struct {
-	Shard string `json:"shard,omitempty"` // the name of the stream; "": the room is in none
-	// Generation tells the room's messages from those that it had in a shard before it was moved or removed.
+	Shard string `json:"shard,omitempty"` // the stream's name; "": the room is in none
+	// Generation distinguishes the room's messages from those that it had in a shard before it was moved or removed.
 	Generation int          `json:"generation"`
 	Next       *nextHome    `json:"next,omitempty"`  // where it is being copied to
-	Moved      mail.Machine `json:"moved,omitempty"` // it goes to a file of that machine
+	Moved      mail.Machine `json:"moved,omitempty"` // it is moving to a file of that machine
 
 	revision uint64 // of the record; 0: there is none
 }
 
-// nextHome is where a room is being copied to by a machine, and will be.
+// nextHome is the future home of a room, to which a machine is copying it.
 type nextHome struct {
 	Shard      string       `json:"shard"`
 	Generation int          `json:"generation"`
 	By         mail.Machine `json:"by"`
 }
 
-// next is the home that a room will have.
+// next returns the home that a room will have.
 func (h home) next() home {
 	return home{Shard: h.Next.Shard, Generation: h.Next.Generation, revision: h.revision}
 }
 
-// movingBy returns who is making a room in a shard that is nowhere else; "": it is there, or nobody is.
+// movingBy returns the machine that is creating a room in a shard when the room is nowhere else; "": it is there, or
+// no machine is creating it.
 func (h home) movingBy() mail.Machine {
 	if h.Shard == "" && h.Next != nil {
 		return h.Next.By
@@ -49,7 +50,7 @@ func (h home) movingBy() mail.Machine {
 	return ""
 }
 
-// reserve records where a room is about to be copied to by this machine. It is a generation that nobody knows.
+// reserve records where this machine is about to copy a room to. It uses a new generation.
 func (c *Cluster) reserve(ctx context.Context, room, shard string, h home) (home, error) {
 	if shard == "" {
 		var err error
@@ -76,7 +77,7 @@ func (c *Cluster) pick(ctx context.Context, room string) (string, error) {
 	return shards[sum.Sum32()%uint32(len(shards))], nil
 }
 
-// homes returns the stream in which it is recorded where rooms are, and makes it if create is set.
+// homes returns the stream that records where rooms are, and creates it if create is set.
 func (c *Cluster) homes(ctx context.Context, create bool) (jetstream.Stream, error) {
 	name := c.cfg.Prefix + "_rooms"
 	s, err := c.handle(ctx, name)
@@ -89,7 +90,7 @@ func (c *Cluster) homes(ctx context.Context, create bool) (jetstream.Stream, err
 		Duplicates: duplicates, DenyPurge: true})
 }
 
-// create makes a stream that others may be making, or have made.
+// create creates a stream that others may be creating, or have created.
 func (c *Cluster) create(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := again(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.CreateStream(ctx, cfg) })
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // with other settings
@@ -98,8 +99,8 @@ func (c *Cluster) create(ctx context.Context, cfg jetstream.StreamConfig) (jetst
 	return s, err
 }
 
-// again asks the servers, and asks again when no answer comes: of a stream that is being made and has no leader yet,
-// none speaks, and of several who make one at the same time, one hears that it is made.
+// again asks the servers, and retries when no answer comes: no server answers for a new stream that has no leader
+// yet, and when several clients create a stream at the same time, only one gets an answer.
 func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
@@ -116,7 +117,7 @@ func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (T,
 
 func (c *Cluster) homeSubject(room string) string { return c.cfg.Prefix + ".rooms." + room }
 
-// handle returns a stream, which is looked for once.
+// handle returns a stream, which is looked up once.
 func (c *Cluster) handle(ctx context.Context, name string) (jetstream.Stream, error) {
 	c.mu.Lock()
 	s := c.handles[name]
@@ -134,14 +135,14 @@ func (c *Cluster) handle(ctx context.Context, name string) (jetstream.Stream, er
 	return s, nil
 }
 
-// unhandle forgets a stream that was deleted, perhaps.
+// unhandle forgets a stream that may have been deleted.
 func (c *Cluster) unhandle(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.handles, name)
 }
 
-// home returns where a room is recorded to be. The leader is asked: it alone has heard of each change.
+// home returns a room's recorded home. It asks the leader, the only server that has heard of each change.
 func (c *Cluster) home(ctx context.Context, room string) (h home, err error) {
 	s, err := c.homes(ctx, false)
 	var m *jetstream.RawStreamMsg
@@ -166,10 +167,10 @@ func (c *Cluster) home(ctx context.Context, room string) (h home, err error) {
 	return h, nil
 }
 
-// errElsewhere means that a room's record was changed by somebody else.
+// errElsewhere means that another machine has changed a room's record.
 var errElsewhere = errors.New("another machine has changed where the room is")
 
-// settleHome records where a room is, if its record is the one that h was read from.
+// settleHome records a room's home, if its record is still the one from which h was read.
 func (c *Cluster) settleHome(ctx context.Context, room string, h home) (home, error) {
 	if _, err := c.homes(ctx, true); err != nil {
 		return h, fmt.Errorf("make the list of rooms: %w", err)
@@ -191,7 +192,7 @@ func (c *Cluster) settleHome(ctx context.Context, room string, h home) (home, er
 // shardWord begins the names of shards, after the prefix.
 const shardWord = "_shard_"
 
-// shards returns the names of the shards, and makes the first if create is set and there is none.
+// shards returns the names of the shards, and creates the first if create is set and there is none.
 func (c *Cluster) shards(ctx context.Context, create bool) ([]string, error) {
 	var names []string
 	list := c.js.StreamNames(ctx, jetstream.WithStreamListSubject(c.cfg.Prefix+".shard.>"))
@@ -208,8 +209,8 @@ func (c *Cluster) shards(ctx context.Context, create bool) ([]string, error) {
 	return []string{first}, err
 }
 
-// makeShard makes a shard beside others. It is never called as one was that is gone: whoever has not heard of that
-// would write there what is not behind the rest of its room.
+// makeShard creates a shard in addition to others. It never reuses the name of a lost shard: a machine that has not
+// heard of the loss would write messages there that do not continue their room.
 func (c *Cluster) makeShard(ctx context.Context, others []string) (string, error) {
 	homes, err := c.allHomes(ctx)
 	if err != nil {
@@ -228,7 +229,8 @@ func (c *Cluster) makeShard(ctx context.Context, others []string) (string, error
 	return name, err
 }
 
-// AddShards makes shards until there are n. New rooms go to all of them; those that are in one stay there.
+// AddShards creates shards until there are n. New rooms are spread over all of them; rooms that have a shard stay in
+// it.
 func (c *Cluster) AddShards(ctx context.Context, n int) error {
 	names, err := c.shards(ctx, false)
 	for err == nil && len(names) < n {
@@ -246,9 +248,9 @@ func (c *Cluster) AddShards(ctx context.Context, n int) error {
 type Shard struct {
 	Number   int
 	Rooms    int
-	Messages uint64 // what is kept of rooms that were moved or removed is among them
+	Messages uint64 // including those of rooms that were moved or removed
 	Bytes    uint64
-	Leader   string // the server that leads it; "": none does, and of the rest nothing but Rooms is known
+	Leader   string // the server that leads it; "": there is none, and only Rooms is known
 }
 
 // Shards returns the shards, in order.
@@ -289,7 +291,7 @@ func (c *Cluster) Shards(ctx context.Context) ([]Shard, error) {
 	return shards, nil
 }
 
-// shardNumbered returns the name of a shard. There being none of that number is an error of code NotFound.
+// shardNumbered returns the name of a shard. If there is none of that number, the error has code NotFound.
 func (c *Cluster) shardNumbered(ctx context.Context, number int) (string, error) {
 	names, err := c.shards(ctx, false)
 	if err != nil {
@@ -302,7 +304,7 @@ func (c *Cluster) shardNumbered(ctx context.Context, number int) (string, error)
 		"rooms shards", number)
 }
 
-// shardConfig is how a shard is to be.
+// shardConfig returns the configuration of a shard.
 func (c *Cluster) shardConfig(name string) jetstream.StreamConfig {
 	cfg := c.config("")
 	cfg.Name, cfg.Metadata = name, nil
@@ -315,7 +317,7 @@ func (c *Cluster) shardSubject(name string) string {
 	return c.cfg.Prefix + ".shard." + strings.TrimPrefix(name, c.cfg.Prefix+shardWord) + "."
 }
 
-// lane returns where the messages of a room are, and finds a home for it if create is set and it has none.
+// lane returns where the messages of a room are. If create is set and the room has no home, it finds one.
 func (c *Cluster) lane(ctx context.Context, room string, create bool) (*lane, error) {
 	look, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -353,7 +355,7 @@ func (c *Cluster) ownLane(ctx context.Context, room string, create bool) (*lane,
 	return c.laneOf(room, s, info), nil
 }
 
-// laneOf is the lane of a room whose stream was looked at.
+// laneOf returns the lane of a room from its stream and the stream's info.
 func (c *Cluster) laneOf(room string, s jetstream.Stream, info *jetstream.StreamInfo) *lane {
 	return &lane{Stream: s, info: info, room: room, subject: c.subject(room), end: mail.Seq(info.State.LastSeq)}
 }
@@ -377,7 +379,7 @@ func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error
 	return l, c.takesBatches(&l.info.Config)
 }
 
-// shardGone says what to do, if an error is that the shard of a room is gone.
+// shardGone tells what to do, if an error means that the shard of a room is gone.
 func (c *Cluster) shardGone(room string, err error) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -389,7 +391,7 @@ func (c *Cluster) shardGone(room string, err error) error {
 
 var errShardGone = errors.New("the shard is gone")
 
-// findHome records a shard for a room that has none. Of two machines that do so at once, one does.
+// findHome records a shard for a room that has none. If two machines do so at the same time, one succeeds.
 func (c *Cluster) findHome(ctx context.Context, room string, h home) (home, error) {
 	if err := c.mayMake(ctx, room); err != nil {
 		return h, err

@@ -12,20 +12,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// inbox is where the servers deliver messages of a stream to.
+// inbox is where the servers deliver the messages of a stream.
 type inbox struct {
 	nc       *nats.Conn
 	stream   jetstream.Stream
 	messages *nats.Subscription
 	consumer jetstream.PushConsumer
 	counter  counter
-	got      uint64 // messages
+	got      uint64 // messages received
 }
 
-// subscribe has the servers deliver the messages of some subjects from a sequence number on; no subjects: all. They do
-// without being asked for more: the first request of
-// one who asks may come before the servers know where the consumer is, and is lost then. Of 1,200 on three servers, 58
-// were, and each was noticed two heartbeats later.
+// subscribe makes the servers deliver the messages of some subjects from a sequence number on; no subjects: all. The
+// servers push: the first pull request may arrive before they know where the consumer is, and is then lost. Of 1,200
+// on three servers, 58 were, and each loss was noticed two heartbeats later.
 func (l *lane) subscribe(ctx context.Context, nc *nats.Conn, from uint64, subjects ...string) (b *inbox, err error) {
 	b = &inbox{nc: nc, stream: l.Stream}
 	if b.messages, err = nc.SubscribeSync(nats.NewInbox()); err != nil {
@@ -42,7 +41,7 @@ func (l *lane) subscribe(ctx context.Context, nc *nats.Conn, from uint64, subjec
 	return b, nil
 }
 
-// follow has the servers deliver the room after a message, with the holes of a shard.
+// follow makes the servers deliver the messages of the room after a point, and the holes if it is in a shard.
 func (l *lane) follow(ctx context.Context, nc *nats.Conn, after point) (*inbox, error) {
 	b, err := l.subscribe(ctx, nc, after.Seq+1, l.subjects()...)
 	if err == nil {
@@ -51,34 +50,34 @@ func (l *lane) follow(ctx context.Context, nc *nats.Conn, after point) (*inbox, 
 	return b, err
 }
 
-// empty reports whether there was nothing to deliver at first.
+// empty reports whether there was nothing to deliver at the start.
 func (b *inbox) empty() bool {
 	info := b.consumer.CachedInfo()
 	return info.NumPending == 0 && info.Delivered.Consumer == 0
 }
 
-// arrival is a message of the stream, or why none comes any more.
+// arrival is a message of the stream, or the reason why no more come.
 type arrival struct {
 	seq      mail.Seq
 	at       uint64 // its sequence number in the stream
-	text     []byte // nil: the place holds nothing
+	text     []byte // nil: the place is empty
 	id       string
-	hole     *hole    // it is no event, but says that one is erased
-	place    mail.Seq // where it must be, if whoever sent it knew that
-	after    mail.Seq // the place up to which whoever sent it had the room
+	hole     *hole    // it is not an event, but says that one is erased
+	place    mail.Seq // where it must be, if its sender knew
+	after    mail.Seq // the last place that its sender's copy had
 	archived bool     // it was in the archive when the room was moved to the servers
 	fence    string   // the room ends here, and goes to a file of that machine
-	proof    proof    // of who sent it
-	skipped  []hole   // what was erased directly before it
-	refused  string   // why it does not count; its place holds nothing then
-	pending  uint64   // how many were behind it
+	proof    proof    // of its sender
+	skipped  []hole   // the messages erased directly before it
+	refused  string   // why it does not count; its place is then empty
+	pending  uint64   // how many messages followed it
 	err      error
 }
 
-// mostAtOnce bounds what is placed with one write.
+// mostAtOnce is the most messages placed in one write.
 const mostAtOnce = 500
 
-// fetch hands on what comes, until something is wrong or ctx ends.
+// fetch passes messages on until something fails or ctx ends.
 func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
 	defer context.AfterFunc(ctx, b.end)()
 	for {
@@ -133,10 +132,10 @@ func placeIn(h nats.Header, name string) mail.Seq {
 	return mail.Seq(place)
 }
 
-// miscounted reports whether whoever sent a message knew more places before it than there are.
+// miscounted reports whether the sender of a message knew of more places before it than there are.
 func (a *arrival) miscounted() bool { return a.after >= a.seq || a.place > a.seq }
 
-// next returns the next message, which must be numbered as such.
+// next returns the next message, whose number must follow the last one's.
 func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
 	for {
 		m, err := b.messages.NextMsg(2 * heartbeat)
@@ -160,11 +159,11 @@ func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
 	}
 }
 
-// control deals with what the servers say between messages: how many there were, and whether those have come, without
+// control handles the servers' control messages: how many messages they have sent, and flow control requests, without
 // whose answer they send no more.
 func (b *inbox) control(m *nats.Msg) error {
 	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last != b.got {
-		return errLost // of a stream that was rolled back, the servers say that they have delivered less
+		return errLost // of a stream that was rolled back, the servers report fewer deliveries
 	}
 	if ask := cmp.Or(m.Reply, m.Header.Get("Nats-Consumer-Stalled")); ask != "" {
 		return b.nc.Publish(ask, nil)
@@ -172,10 +171,10 @@ func (b *inbox) control(m *nats.Msg) error {
 	return nil
 }
 
-// end has nothing delivered any more, and ends who waits for it.
+// end stops the delivery, and ends any wait for it.
 func (b *inbox) end() { _ = b.messages.Unsubscribe() }
 
-// drop tells the servers that a consumer is not needed any more. They find out by themselves too.
+// drop tells the servers that a consumer is no longer needed. They also find out by themselves.
 func (b *inbox) drop() {
 	b.end()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

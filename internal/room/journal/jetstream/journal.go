@@ -27,7 +27,8 @@ var (
 	_ journal.Prover    = (*Journal)(nil)
 )
 
-// files is what the copy answers by itself. To compact it leaves the stream as it is, which keeps all.
+// files are the methods that the copy serves by itself. Compaction leaves the stream unchanged, which keeps
+// everything.
 type files interface {
 	Last() mail.Seq
 	Follow(after mail.Seq) journal.Cursor
@@ -44,49 +45,49 @@ type files interface {
 
 // Journal is a journal.Journal whose events are in a stream, with a copy in a directory.
 type Journal struct {
-	files // the copy, which is local
+	files // the local copy
 	// Fixed by Open.
 	cluster *Cluster
 	room    string
 	dir     string // of the copy
 	log     *slog.Logger
 	local   *jsonl.Journal
-	writer  string             // begins the ids of this journal's messages
+	writer  string             // prefix of the ids of this journal's messages
 	ctx     context.Context    // ends when the journal is closed
 	stop    context.CancelFunc // ends it
 	running sync.WaitGroup     // the follower and the flights
 	reopen  chan struct{}      // closed when the journal must be opened again
-	overdue pause.Nudge        // something was acknowledged some time ago, and has not come
-	ended   chan struct{}      // closed when the fence has come behind which nothing counts
-	rings   rings              // the follower's
+	overdue pause.Nudge        // something was acknowledged some time ago, but not delivered
+	ended   chan struct{}      // closed when the fence has arrived, after which nothing counts
+	rings   rings              // owned by the follower
 
 	mu       sync.Mutex
 	subject  string  // to which events are sent, once the room was found
-	shared   bool    // that is in a shard
-	points   *points // where events are there
-	left     string  // the subject that the room has left for another
+	shared   bool    // whether that is in a shard
+	points   *points // positions of events in it
+	left     string  // the subject that the room has left
 	queue    []*request
 	flights  int // goroutines that send
 	closing  bool
-	sent     uint64             // messages that were given ids
-	paced    time.Time          // when all that was sent had been, at the rate that a room has
-	pending  map[string]*flight // by the id of its last message: what was sent, and is not known to be stored
-	current  bool               // the copy has been as far as the stream since it is followed
+	sent     uint64             // number of messages that were given ids
+	paced    time.Time          // when all that was sent should have been, at a room's rate
+	pending  map[string]*flight // sent, but not known to be stored; by the id of the last message
+	current  bool               // the copy has reached the stream's end since it is followed
 	checked  uint64             // the connection over which the copy was compared with the stream
-	trouble  error              // why the stream could not be followed, or what came not placed
+	trouble  error              // why the stream could not be followed, or delivered events not placed
 	diverged error              // why the journal must be opened again
 	moved    error              // where the room went, once ended is closed
 	advanced chan struct{}      // closed when the copy has grown, or current changes
-	standing standing           // what is known of the machines' keys
-	numbered uint64             // the last number of what was signed
-	ways     [maxFlights]bool   // those by which a flight sends
+	standing standing           // the known keys of the machines
+	numbered uint64             // the last number of a signed message
+	ways     [maxFlights]bool   // those in use by a flight
 
-	placing sync.Mutex        // held while something is placed in the copy
-	cold    map[mail.Seq]bool // places of what belongs into the archive; see noteCold
+	placing sync.Mutex        // held while events are placed in the copy
+	cold    map[mail.Seq]bool // places of events that belong in the archive; see noteCold
 }
 
-// Open opens the journal of a room, whose copy is in dir, and makes both if they are not there. It returns when the
-// copy is as far as the stream, or the servers have not answered for a while and there is something in the copy.
+// Open opens the journal of a room with its copy in dir, and creates both if necessary. It returns when the copy has
+// caught up with the stream, or when the servers have not answered for a while and the copy is not empty.
 func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options) (*Journal, error) {
 	opts.Copy = true
 	began := time.Now()
@@ -120,13 +121,13 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	return j, nil
 }
 
-// catchUp waits until the copy is as far as the stream. The first of it has to come within a wait.
+// catchUp waits until the copy has caught up with the stream. The first progress must come within wait.
 func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Duration) error {
 	failed := errSilent
 	at, stalled := j.local.Last(), time.NewTimer(wait)
 	defer stalled.Stop()
 	if _, _, err := j.cluster.connection(); err != nil && at > 0 {
-		return nil // there is nobody to wait for
+		return nil // there is no server to wait for
 	}
 	for {
 		j.mu.Lock()
@@ -161,8 +162,8 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 	}
 }
 
-// saidOf returns what the servers say of a room that is not for this machine, nil if that is not why it cannot be
-// followed. What a copy has of a room whose shard is gone, or whose place another has, can be read.
+// saidOf returns the servers' answer that a room is not for this machine, nil if the room cannot be followed for
+// another reason. The copy of a room whose shard is gone, or whose place another room has taken, can still be read.
 func saidOf(failed error, at mail.Seq) error {
 	said, ok := errors.AsType[*mail.Error](failed)
 	if !ok || at > 0 && (errors.Is(failed, errShardGone) || errors.Is(failed, errForged)) {
@@ -187,7 +188,7 @@ func (j *Journal) Close() error {
 	return errors.Join(j.points.save(true), j.rings.save(true), j.local.Close())
 }
 
-// wakeLocked wakes whoever waits for the copy, or for flights to end.
+// wakeLocked wakes the goroutines that wait for the copy, or for flights to end.
 func (j *Journal) wakeLocked() {
 	close(j.advanced)
 	j.advanced = make(chan struct{})

@@ -25,11 +25,11 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	servers    *natstest.Cluster // shared by the tests that do not harm them
+	servers    *natstest.Cluster // shared by the tests that do not damage them
 	serversDir string
 )
 
-// shared returns three servers that all tests use.
+// shared returns three servers that all tests share.
 func shared(t testing.TB) *natstest.Cluster {
 	t.Helper()
 	if servers != nil {
@@ -74,7 +74,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// logTo returns a log that is shown if the test fails.
+// logTo returns a log that is printed if the test fails.
 func logTo(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// keptBy is what a leader says of a stream on some servers, of which it hears those of others that are not negative:
-// they lack so many writes.
+// keptBy returns a leader's report of a stream. It hears the others whose number is not negative: the number is their
+// lag in writes.
 func keptBy(leader string, others map[string]int) *jetstream.ClusterInfo {
 	ci := &jetstream.ClusterInfo{Leader: leader}
 	for name, lag := range others {
@@ -24,7 +24,8 @@ func keptBy(leader string, others map[string]int) *jetstream.ClusterInfo {
 	return ci
 }
 
-// TestJudge holds what is said of how many servers may fail, and of which rooms, where rooms are on three of five.
+// TestJudge checks how many servers may fail, and what is reported of the rooms, when rooms are on three of five
+// servers.
 func TestJudge(t *testing.T) {
 	five := []Server{{Name: "a", Size: 5}, {Name: "b", Size: 5}, {Name: "c", Size: 5}, {Name: "d", Size: 5},
 		{Name: "e", Size: 5}}
@@ -35,7 +36,7 @@ func TestJudge(t *testing.T) {
 		list    *jetstream.ClusterInfo
 		rooms   map[string]*jetstream.ClusterInfo
 		missing []string
-		found   []Server // at last, after all were
+		found   []Server // at the end, after all five
 		want    string
 		spare   int
 	}{
@@ -82,7 +83,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeWithoutMonitoring holds that servers which nobody can be asked about are said to be unknown, and not well.
+// TestJudgeWithoutMonitoring checks that servers whose state no one can report are called unknown, not up.
 func TestJudgeWithoutMonitoring(t *testing.T) {
 	w := newWatch()
 	if h := w.judge(5); h.MayFail != nil || len(h.Servers) > 0 {
@@ -96,8 +97,8 @@ func TestJudgeWithoutMonitoring(t *testing.T) {
 	}
 }
 
-// TestTells holds that of the machines which can tell the person the first that is there does, and that another waits
-// until it is known whether it is.
+// TestTells checks that the first able machine that is there notifies the person, and that another waits until it is
+// known whether that one is there.
 func TestTells(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }

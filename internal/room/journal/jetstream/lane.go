@@ -18,35 +18,35 @@ import (
 )
 
 // lane is where the messages of one room are: a subject of a shard, which is a stream that rooms share, or a stream
-// that the room has to itself, as each had before there were shards.
+// of the room's own, as each room had before there were shards.
 //
 // In a stream of its own, a message's place is its sequence number. In a shard, the n-th message of the subject has
-// place n. An erased message would not be counted by those who come later, so its hole is recorded first, on a subject
-// beside the room's. Nothing else leaves the stream, so messages and holes together are as many as there are places.
+// place n. Later readers would not count an erased message, so its hole is recorded first, on a second subject of the
+// room. Nothing else leaves the stream, so the number of messages and holes together is the number of places.
 type lane struct {
 	jetstream.Stream
 	info    *jetstream.StreamInfo
 	room    string
-	base    string // of the subjects of a room in a shard
+	base    string // prefix of the subjects of a room in a shard
 	subject string
 	shared  bool     // it is in a shard
-	end     mail.Seq // the last place when the leader was asked
-	holes   holes    // of a shard: those that were recorded by then, at least
-	doubled uint64   // how many of the records are of holes that were recorded before
+	end     mail.Seq // the last place when the leader was last asked
+	holes   holes    // of a shard: at least those recorded by then
+	doubled uint64   // how many of the records repeat a known hole
 }
 
-// hole is a place of a room in a shard whose message is erased, or is about to be.
+// hole is the place of a message in a shard that is erased, or about to be.
 type hole struct {
 	Seq   uint64   `json:"seq"`             // of the message in the stream
 	Place mail.Seq `json:"place"`           // of the message in the room
-	About mail.ID  `json:"about,omitempty"` // of the message that was there, if it was one
-	// Machine has sent it by a way with a number: sent again, it would still be known.
+	About mail.ID  `json:"about,omitempty"` // of the message that was there, if it was mail
+	// Machine sent it, with a number on a way: sent again, it must still be recognised.
 	Machine mail.Machine `json:"machine,omitempty"`
 	Way     int          `json:"way,omitzero"`
 	Number  uint64       `json:"number,omitzero"`
 }
 
-// holes are in the order of their sequence numbers, each once.
+// holes are sorted by sequence number, without duplicates.
 type holes []hole
 
 func (h *holes) add(x hole) {
@@ -55,7 +55,7 @@ func (h *holes) add(x hole) {
 	}
 }
 
-// find returns how many holes precede a sequence number, and whether that is one.
+// find returns how many holes precede a sequence number, and whether it is a hole itself.
 func (h holes) find(seq uint64) (before int, known bool) {
 	return slices.BinarySearchFunc(h, seq, func(x hole, seq uint64) int { return cmp.Compare(x.Seq, seq) })
 }
@@ -81,7 +81,7 @@ func (h holes) numbered(after, before uint64) (some []hole) {
 	return some
 }
 
-// idIn is the id of a message as it is known in the room.
+// idIn returns the id of a message as the room knows it.
 func (l *lane) idIn(id string) string { return strings.TrimPrefix(id, idsOf(l.subject, l.shared)) }
 
 // point is where a message is in the stream and in the room.
@@ -107,7 +107,7 @@ func (k *counter) count(seq uint64) mail.Seq {
 // holesSubject is where the holes of a room are recorded.
 func (l *lane) holesSubject() string { return l.base + ".holes" }
 
-// subjects are what a follower of the room hears; nil: all of the stream.
+// subjects are the subjects that a follower of the room needs; nil: all of the stream.
 func (l *lane) subjects() []string {
 	if !l.shared {
 		return nil
@@ -115,7 +115,7 @@ func (l *lane) subjects() []string {
 	return []string{l.subject, l.holesSubject()}
 }
 
-// look asks the leader where the room ends, and reads the holes if there are some that are not known.
+// look asks the leader where the room ends, and reads the holes if there are new ones.
 func (l *lane) look(ctx context.Context, nc *nats.Conn) error {
 	if !l.shared {
 		info, err := l.Info(ctx)
@@ -159,7 +159,7 @@ func (l *lane) readHoles(ctx context.Context, nc *nats.Conn, recorded uint64) er
 	return nil
 }
 
-// noteHole takes in a recorded hole.
+// noteHole adds a recorded hole.
 func (l *lane) noteHole(text []byte) (*hole, error) {
 	var x hole
 	err := json.Unmarshal(text, &x)
@@ -173,7 +173,7 @@ func (l *lane) noteHole(text []byte) (*hole, error) {
 	return &x, nil
 }
 
-// record notes, for all who read the room, that a message is about to be erased. Noted twice it counts once.
+// record records, for all readers of the room, that a message is about to be erased. Recording it twice counts once.
 func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 	if _, known := l.holes.find(x.Seq); known {
 		return nil
@@ -189,7 +189,7 @@ func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 	for {
 		_, err := c.store(ctx, []*nats.Msg{m})
 		if of, said := errors.AsType[*failure](err); said && of.Code == codeInProcess && pause.For(ctx, pauseShort) {
-			continue // another machine notes it
+			continue // another machine records it
 		}
 		if err != nil {
 			return fmt.Errorf("note what is erased: %w", err)
@@ -199,7 +199,7 @@ func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 	}
 }
 
-// lastSeq returns where the last message of a room in a shard is in the stream, 0 if there is none.
+// lastSeq returns the sequence number of a room's last message in a shard, 0 if there is none.
 func (l *lane) lastSeq(ctx context.Context) (uint64, error) {
 	m, err := l.GetLastMsgForSubject(ctx, l.subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -211,8 +211,8 @@ func (l *lane) lastSeq(ctx context.Context) (uint64, error) {
 	return m.Sequence, nil
 }
 
-// read calls f for the messages behind a place, up to another. It begins at a message before them of which it is known
-// where it is.
+// read calls f for the messages after a place, up to another. It begins at an earlier message whose position is
+// known.
 func (l *lane) read(ctx context.Context, nc *nats.Conn, from point, after, end mail.Seq,
 	f func(arrival) error) error {
 	if after >= end {
@@ -227,7 +227,7 @@ func (l *lane) read(ctx context.Context, nc *nats.Conn, from point, after, end m
 	late := time.AfterFunc(time.Hour, delivered.end)
 	defer late.Stop()
 	for empty := delivered.empty(); ; {
-		if empty { // so says the server that delivers, which may be behind the one that leads
+		if empty { // according to the delivering server, which may lag behind the leader
 			if more, err := l.more(ctx, delivered.counter.last, after, end); err != nil || !more {
 				return err
 			}
@@ -253,8 +253,8 @@ func (l *lane) read(ctx context.Context, nc *nats.Conn, from point, after, end m
 	}
 }
 
-// more reports whether the stream has something behind a place, up to another. In a shard it is looked for behind the
-// last message that was counted.
+// more reports whether the stream has something after a place, up to another. In a shard it searches after the last
+// counted message.
 func (l *lane) more(ctx context.Context, last point, after, end mail.Seq) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -16,14 +16,14 @@ const logsKeep = 4 * time.Minute
 
 // lingering lists erased messages whose text may still be in the servers' Raft logs.
 type lingering struct {
-	file string // "": they are forgotten at the end of the process
+	file string // "": the list is not kept beyond the process
 
 	mu      sync.Mutex
 	left    []left
 	written time.Time
 }
 
-// left is one of them.
+// left is one of these messages.
 type left struct {
 	Room    string    `json:"room"`
 	Message mail.ID   `json:"message"`
@@ -31,7 +31,7 @@ type left struct {
 	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up
 }
 
-// open reads the file of what earlier processes have erased.
+// open reads the file with the erasures of earlier processes.
 func (l *lingering) open(file string) error {
 	if l.file = file; file == "" {
 		return nil
@@ -64,7 +64,7 @@ func (l *lingering) write(now time.Time) error {
 	return kept.Save(l.file, l.left)
 }
 
-// settle drops the entries whose time is over. While a server is away its log is not compacted, so the time starts
+// settle drops the entries whose time is over. The log of a server that is away is not compacted, so the time starts
 // again when it is back.
 func (l *lingering) settle(now time.Time, away bool) error {
 	l.mu.Lock()
@@ -115,7 +115,7 @@ func (c *Cluster) Lingering() *mail.Lingering {
 	return c.lingering.status(silent)
 }
 
-// away returns the servers that are not heard, of those that keep anything. known is false if nothing is known of any.
+// away returns the silent servers among those that keep anything. known is false if no server's state is known.
 func (w *watch) away() (silent []string, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestAwayKeepsSomething: a server that is not heard holds nothing up if nothing is kept on it, as after it was
+// TestAwayKeepsSomething: a silent server does not delay anything if it keeps nothing, for example after it was
 // replaced.
 func TestAwayKeepsSomething(t *testing.T) {
 	w := newWatch()
@@ -26,8 +26,8 @@ func TestAwayKeepsSomething(t *testing.T) {
 	}
 }
 
-// TestErasedTextLingers: for as long as a server's log may have it, across restarts of the program, and longer while a
-// server is away.
+// TestErasedTextLingers: an erased text lingers while a server's log may have it, across restarts of the program, and
+// longer while a server is away.
 func TestErasedTextLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "erased.json")

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestLossyNetwork holds that of sends over a network that loses every twentieth packet, servers' own among them, none
-// is answered with what is not so, and that those that fail do so in time.
+// TestLossyNetwork checks that sends over a network that loses every twentieth packet, also between servers, never
+// get a false answer, and that those that fail do so in time.
 func TestLossyNetwork(t *testing.T) {
 	t.Parallel()
 	lossy := func(to string) string {
@@ -50,7 +50,7 @@ func TestLossyNetwork(t *testing.T) {
 	}
 	writing.Wait()
 	t.Logf("the longest send took %.1f s, the longest that failed %.1f s", longest.Seconds(), longestFailed.Seconds())
-	if longestFailed > 4*time.Second { // two, and what a busy machine adds
+	if longestFailed > 4*time.Second { // two, and a margin for a busy machine
 		t.Errorf("a send failed after %v", longestFailed)
 	}
 	eventually(t, func() error { return told.send(t, journals[0], fmt.Sprint("last", time.Now())) })

@@ -21,12 +21,11 @@ import (
 const (
 	// beatEvery is how often a machine says that it is there, on a subject that no stream keeps.
 	beatEvery = 3 * time.Second
-	// awayAfter is for how long a machine is not heard that is called away: three beats that were lost, and a bit.
+	// awayAfter is the silence after which a machine is called away: three lost beats and a margin.
 	awayAfter = 10 * time.Second
-	// cutAfter is for how long a machine does not hear itself that takes itself to be cut off: two beats that were
-	// lost.
+	// cutAfter is how long a machine does not hear itself before it considers itself cut off: two lost beats.
 	cutAfter = 2*beatEvery + beatEvery/2
-	// noteEvery is how often it is written down when a machine was last heard.
+	// noteEvery is how often the time at which a machine was last heard is written to the list.
 	noteEvery = time.Minute
 	// claimPatience is how long the servers have to give a machine its name.
 	claimPatience = 3 * time.Second
@@ -35,24 +34,24 @@ const (
 // MachineOptions say who a machine is. Name, ID and Prefix must be set.
 type MachineOptions struct {
 	Name     mail.Machine
-	ID       string // of the data directory: by it, a post office that comes back is told from another of its name
+	ID       string // of the data directory: distinguishes a returning post office from another of the same name
 	Version  string // of the post office
 	Prefix   string // of subjects and of the list of machines
-	Key      []byte // with which it signs
+	Key      []byte // the public key with which it signs
 	Replicas int    // of that list; default 1
 
 	Skew  func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
-	Rooms func() int           // that are open here; nil: none
-	Kept  func() int           // letters in the outbox; nil: none
+	Rooms func() int           // number of open rooms here; nil: none
+	Kept  func() int           // number of letters in the outbox; nil: none
 	// Erasing is erased text that may still be in the servers' logs; nil: there is none.
 	Erasing func() *mail.Lingering
-	Tells   func() bool  // the person can be told of something from here; nil: not
-	Trouble func() error // why the servers cannot be relied on at present; nil: they can
+	Tells   func() bool  // reports whether the person can be notified from here; nil: no
+	Trouble func() error // why the servers cannot be relied on now; nil: they can
 	Log     *slog.Logger
 }
 
-// Machines knows which machines there are, and passes requests between them. Whoever may speak to the NATS servers is
-// trusted: a machine is who it says it is.
+// Machines knows the machines on the cluster, and passes requests between them. Any client of the NATS servers is
+// trusted: a machine is the one that it says it is.
 type Machines struct {
 	opts MachineOptions
 	nc   *nats.Conn
@@ -64,11 +63,11 @@ type Machines struct {
 
 	mu      sync.Mutex
 	known   map[mail.Machine]*machine
-	since   time.Time // since when all who are there can be heard
-	claimed bool      // the name is ours
+	since   time.Time // since when all machines that are there can be heard
+	claimed bool      // the name is this machine's
 }
 
-// machine is what is known of one.
+// machine is what is known of one machine.
 type machine struct {
 	Name    mail.Machine `json:"name"`
 	ID      string       `json:"id"`
@@ -78,15 +77,15 @@ type machine struct {
 	Skew    int64        `json:"skew_ms"`
 	Tells   bool         `json:"tells,omitempty"`
 	Key     string       `json:"key,omitempty"`
-	// Erasing is text that it has erased and that may still be in the servers' logs.
+	// Erasing describes text that it has erased and that may still be in the servers' logs.
 	Erasing *mail.Lingering `json:"erasing,omitempty"`
 	Noted   mail.Time       `json:"noted,omitzero"` // when it was written down
 
-	heard time.Time // by our clock, which does not jump; zero: not since we listen
+	heard time.Time // by our clock, which does not jump; zero: not since we began to listen
 }
 
-// NewMachines makes this machine known to the others, by its name. If another post office has that, the error is of
-// code Conflict; servers that cannot be reached are no error, and Run tries again. Close ends what it has begun.
+// NewMachines makes this machine known to the others, by its name. If another post office has that name, the error
+// has code Conflict. Unreachable servers are not an error: Run tries again. Close ends what it has begun.
 func NewMachines(ctx context.Context, nc *nats.Conn, opts MachineOptions) (*Machines, error) {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	opts.Replicas = max(opts.Replicas, 1)
@@ -107,17 +106,17 @@ func NewMachines(ctx context.Context, nc *nats.Conn, opts MachineOptions) (*Mach
 	return m, nil
 }
 
-// word is how a machine's name is written in subjects and keys, where a dot separates.
+// word returns a machine's name as written in subjects and keys, where dots separate words.
 func word(name mail.Machine) string { return strings.ReplaceAll(string(name), ".", "=") }
 
-// list returns the list of machines on the servers, which is made if it is not there.
+// list returns the list of machines on the servers, and creates it if there is none.
 func (m *Machines) list(ctx context.Context) (jetstream.KeyValue, error) {
 	return bucket(ctx, m.js, true, jetstream.KeyValueConfig{Bucket: m.opts.Prefix + "-machines",
 		Replicas: m.opts.Replicas, Description: "the machines that run a post office of Pennypost"})
 }
 
-// claim writes down that the name is this machine's, and what there is to say of it. Of two that begin at once, the
-// one whose write comes second finds the list changed.
+// claim records that the name is this machine's, and its description. If two machines begin at the same time, the
+// second write finds the list changed.
 func (m *Machines) claim(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, claimPatience)
 	defer cancel()
@@ -133,7 +132,7 @@ func (m *Machines) claim(ctx context.Context) error {
 	}
 	for {
 		entry, err := kv.Get(ctx, word(me.Name))
-		var revision uint64 // of a name that nobody has
+		var revision uint64 // of a free name
 		if err == nil {
 			var owner machine
 			if err := json.Unmarshal(entry.Value(), &owner); err == nil && owner.ID != me.ID {
@@ -145,7 +144,7 @@ func (m *Machines) claim(ctx context.Context) error {
 			_, err = kv.Create(ctx, word(me.Name), text)
 		}
 		if changed(err) && ctx.Err() == nil {
-			continue // somebody else wrote: look who
+			continue // another machine wrote: look who
 		}
 		if err != nil {
 			return fmt.Errorf("write the list of machines: %w", err)
@@ -171,7 +170,7 @@ func taken(name mail.Machine, owner *machine) error {
 		name, owner.Noted.Std().Local().Format("2006-01-02 15:04"), name)
 }
 
-// self is what this machine says of itself.
+// self returns this machine's description of itself.
 func (m *Machines) self() machine {
 	me := machine{Name: m.opts.Name, ID: m.opts.ID, Version: m.opts.Version, Key: mail.KeyText(m.opts.Key)}
 	if m.opts.Skew != nil {
@@ -190,8 +189,8 @@ func (m *Machines) self() machine {
 	return me
 }
 
-// Run says that this machine is there, listens to the others and answers their requests, until ctx ends, and returns
-// nil then. It returns an error of code Conflict if the name turns out to be another's.
+// Run announces this machine, listens to the others and answers their requests, until ctx ends; then it returns nil.
+// It returns an error of code Conflict if the name turns out to be another's.
 func (m *Machines) Run(ctx context.Context) error {
 	beats, err := m.nc.Subscribe(m.beat+"*", m.hear)
 	if err != nil {
@@ -224,7 +223,7 @@ func (m *Machines) Run(ctx context.Context) error {
 			leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
 			if m.nc.IsConnected() && m.isClaimed() {
-				_ = m.claim(leaving) // when it was last there; a minute is lost otherwise
+				_ = m.claim(leaving) // records when it was last there; otherwise up to a minute is lost
 			}
 			return nil
 		case <-tick.C:
@@ -237,7 +236,7 @@ func (m *Machines) unreliable() bool {
 	return !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil
 }
 
-// present says that this machine is there, and notes it now and then. The error is of code Conflict.
+// present announces this machine, and records it now and then. An error has code Conflict.
 func (m *Machines) present(ctx context.Context, now time.Time, noted *time.Time) error {
 	if now.Sub(*noted) >= noteEvery || !m.isClaimed() {
 		switch err := m.note(ctx); {
@@ -251,7 +250,7 @@ func (m *Machines) present(ctx context.Context, now time.Time, noted *time.Time)
 	return nil
 }
 
-// note writes this machine down, and reads who else is.
+// note records this machine, and reads the list of the others.
 func (m *Machines) note(ctx context.Context) error {
 	if err := m.claim(ctx); err != nil {
 		return err
@@ -259,7 +258,7 @@ func (m *Machines) note(ctx context.Context) error {
 	return m.read(ctx)
 }
 
-// read takes over what is written down of machines.
+// read takes over the list of machines.
 func (m *Machines) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, claimPatience)
 	defer cancel()
@@ -278,7 +277,7 @@ func (m *Machines) read(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case entry := <-all.Updates():
-			if entry == nil { // that is all
+			if entry == nil { // end of the list
 				m.listed(listed)
 				return nil
 			}
@@ -290,7 +289,7 @@ func (m *Machines) read(ctx context.Context) error {
 	}
 }
 
-// listed takes over the list. Of machines that are heard, more is known; those that are not on it were removed.
+// listed takes over the list. For machines that are heard, more is known; those no longer on it were removed.
 func (m *Machines) listed(all map[mail.Machine]*machine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -313,7 +312,7 @@ func (m *Machines) say() {
 	}
 }
 
-// hear takes in what a machine says of itself.
+// hear takes in a machine's beat.
 func (m *Machines) hear(msg *nats.Msg) {
 	var x machine
 	if json.Unmarshal(msg.Data, &x) != nil || x.Name == "" {
@@ -323,13 +322,13 @@ func (m *Machines) hear(msg *nats.Msg) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if x.Name == m.opts.Name && x.ID != m.opts.ID {
-		m.claimed = false // and Run looks whose it is
+		m.claimed = false // Run checks whose it is
 		return
 	}
 	m.known[x.Name] = &x
 }
 
-// deaf notes that others may be there and not be heard, until now.
+// deaf notes that until now, other machines may have been there without being heard.
 func (m *Machines) deaf(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -342,17 +341,17 @@ func (m *Machines) isClaimed() bool {
 	return m.claimed
 }
 
-// Away reports whether a machine has not been heard for 10 s, while it could have been. No clock of another machine is
-// asked.
+// Away reports whether a machine has not been heard for 10 s in which it could have been. It does not depend on
+// another machine's clock.
 func (m *Machines) Away(name mail.Machine) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.awayLocked(name)
 }
 
-// Cut reports whether others may take this machine to be away, or will in a moment: its own beats do not come back to
-// it, or the servers cannot be relied on. It finds that out some seconds before the others do, so that they do not
-// begin what this machine has not stopped.
+// Cut reports whether others may consider this machine away, or soon will: its own beats do not come back, or the
+// servers cannot be relied on. It notices some seconds before the others do, so that they do not start work that this
+// machine has not stopped.
 func (m *Machines) Cut() bool {
 	if m.unreliable() {
 		return true
@@ -374,9 +373,10 @@ func (m *Machines) awayLocked(name mail.Machine) bool {
 	return time.Since(from) >= awayAfter
 }
 
-// Tells reports whether it is for this machine to tell the person of something that all machines notice, and that was
-// noticed at a time: the first by name does that can, and that was heard since. As long as another may be heard, it is
-// not decided. If the servers pass nothing on, so that nobody is heard, it is the first of those that were.
+// Tells reports whether this machine must notify the person of an event that all machines noticed at since. That is
+// the task of the first machine by name that is able to and was heard after since. While another may still be heard,
+// it is undecided. If the servers pass nothing on, so that no machine is heard, it is the first of those that were
+// heard before.
 func (m *Machines) Tells(since time.Time) (here, decided bool) {
 	if m.opts.Tells == nil || !m.opts.Tells() {
 		return false, true
@@ -403,7 +403,7 @@ func (m *Machines) Tells(since time.Time) (here, decided bool) {
 
 // List returns the machines by name, this one among them.
 func (m *Machines) List() []mail.MachineStatus {
-	me, now := m.self(), time.Now() // which asks others, whose locks are none of ours
+	me, now := m.self(), time.Now() // before the lock: self calls functions that take other locks
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := []mail.MachineStatus{{Name: me.Name, Here: true, Heard: mail.TimeOf(now), Version: me.Version,
@@ -423,7 +423,8 @@ func (m *Machines) List() []mail.MachineStatus {
 	return out
 }
 
-// Erasing is what all machines have erased and the servers' logs may still have; nil: that is nothing.
+// Erasing describes the text that any machine has erased and that the servers' logs may still have; nil: there is
+// none.
 func (m *Machines) Erasing() *mail.Lingering {
 	me, now := m.self(), mail.TimeOf(time.Now())
 	all := me.Erasing
@@ -437,7 +438,7 @@ func (m *Machines) Erasing() *mail.Lingering {
 	return all
 }
 
-// Remove takes a machine off the list that will not come back. One that is heard, and this one, stay.
+// Remove takes a machine that will not come back off the list. Machines that are heard, and this one, stay.
 func (m *Machines) Remove(ctx context.Context, name mail.Machine) error {
 	if name == m.opts.Name {
 		return mail.Errorf(mail.Invalid, "%s is this machine; a machine is removed from another one", name)

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// dialMachine connects a machine's post office to servers.
+// dialMachine returns a machine's connection to servers.
 func dialMachine(t *testing.T, urls ...string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(strings.Join(urls, ","), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
@@ -26,7 +26,7 @@ func dialMachine(t *testing.T, urls ...string) *nats.Conn {
 	return nc
 }
 
-// startMachine has a machine be there until stop.
+// startMachine runs a machine until stop.
 func startMachine(t *testing.T, nc *nats.Conn, opts MachineOptions) (m *Machines, stop func()) {
 	t.Helper()
 	opts.Prefix = t.Name()
@@ -46,7 +46,7 @@ func startMachine(t *testing.T, nc *nats.Conn, opts MachineOptions) (m *Machines
 	return m, stop
 }
 
-// until waits for a condition.
+// awaitMachines waits for a condition.
 func awaitMachines(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -92,7 +92,7 @@ func TestMachines(t *testing.T) {
 	if took := time.Since(stopped); took < awayAfter-beatEvery || took > awayAfter+beatEvery {
 		t.Errorf("b was away after %v", took)
 	}
-	// who comes later knows of b from what was written down
+	// a machine that starts later knows b from the list
 	c, _ := startMachine(t, dialMachine(t, servers.URLs()...), MachineOptions{Name: "c", ID: "3"})
 	awaitMachines(t, "c knows of b", func() bool { _, ok := machineIn(c, "b"); return ok })
 	if c.Away("b") {
@@ -109,7 +109,8 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// A name belongs to one data directory, however many post offices want it at once, and whether or not that is there.
+// A name belongs to one data directory, however many post offices claim it at the same time, and whether or not the
+// owner is there.
 func TestMachineNameIsTaken(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -142,7 +143,7 @@ func TestMachineNameIsTaken(t *testing.T) {
 	}
 }
 
-// A post office that began without servers learns that its name is another's when they are back, and ends.
+// A post office that started without servers finds out when they are back that its name is another's, and ends.
 func TestMachineNameIsTakenLate(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -161,7 +162,7 @@ func TestMachineNameIsTakenLate(t *testing.T) {
 	}
 }
 
-// Silence counts only while there is somebody to listen to.
+// Silence counts only while the servers can be heard.
 func TestNobodyIsAwayForWhoIsDeaf(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -189,7 +190,7 @@ func TestAsk(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	a, _ := startMachine(t, dialMachine(t, servers.URLs()...), MachineOptions{Name: "a", ID: "1"})
 	b, stop := startMachine(t, dialMachine(t, servers.URLs()...), MachineOptions{Name: "b.example", ID: "2"})
-	long := bytes.Repeat([]byte("0123456789abcdef"), 100_000) // more than a message holds
+	long := bytes.Repeat([]byte("0123456789abcdef"), 100_000) // larger than one message
 	b.Serve("long", func(_ context.Context, from mail.Machine, request []byte) ([]byte, error) {
 		return append([]byte(string(from)+" "+string(request)+" "), long...), nil
 	})
@@ -238,7 +239,7 @@ func TestAsk(t *testing.T) {
 		}
 	}
 	stop()
-	awaitMachines(t, "one that has gone is not there", func() bool { // what the servers find out one by one
+	awaitMachines(t, "one that has gone is not there", func() bool { // the servers find out one by one
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		_, err := a.Ask(ctx, "b.example", "long", nil)

@@ -20,19 +20,20 @@ import (
 )
 
 const (
-	// archivedHeader is of a message that was in the archive when the room was moved: it goes into the archives of
-	// others, and is never hot again.
+	// archivedHeader marks a message that was in the archive when the room was moved: it goes into the other
+	// machines' archives, and is never hot again.
 	archivedHeader = "Pennypost-Archived"
-	// mostMoved and mostMovedBytes bound what is moved at once.
+	// mostMoved and mostMovedBytes limit how much is moved in one batch.
 	mostMoved      = 500
 	mostMovedBytes = 4 << 20
-	// movePatience is how long the servers have for one step of a move.
+	// movePatience is the servers' time limit for one step of a move.
 	movePatience = 10 * time.Second
-	// fenceHeader is of the message that ends a room on the servers; it names the machine to whose file the room goes.
+	// fenceHeader marks the message that ends a room on the servers; it names the machine to whose file the room
+	// goes.
 	fenceHeader = "Pennypost-Moved"
 )
 
-// moved is what stands at a place of a room that is moved. Without text there is nothing.
+// moved is the content of a place in a room that is moved. Without text the place is empty.
 type moved struct {
 	seq      mail.Seq
 	text     []byte
@@ -42,11 +43,11 @@ type moved struct {
 // Values of fenceHeader that name no machine.
 const (
 	removed = "-" // the room was removed
-	onwards = "=" // it goes on elsewhere on the servers
+	onwards = "=" // it continues elsewhere on the servers
 )
 
-// fence ends a room at a subject. What a server still appends behind the first fence counts nowhere: its sender meets
-// the fence before it, and is told, or sends it again to where the room goes.
+// fence ends a room at a subject. Messages that a server still appends after the first fence count nowhere: their
+// sender sees the fence first, and gets an error, or sends them again to the room's new home.
 func (c *Cluster) fence(ctx context.Context, subject, to string) error {
 	fence := &nats.Msg{Subject: subject, Header: nats.Header{fenceHeader: {to}}}
 	c.sign([]*nats.Msg{fence}, [][]byte{nil}, 0, 0)
@@ -55,9 +56,9 @@ func (c *Cluster) fence(ctx context.Context, subject, to string) error {
 	return err
 }
 
-// Bring copies a room from its files to a shard, where nobody else uses it yet, up to the last place, and compares
-// what an attempt before has copied. It returns the last place; Arrive, with nobody appending meanwhile, finishes it.
-// A room of that name on the servers, or one that another machine brings, is an error of code Conflict.
+// Bring copies a room from its files, up to the last place, to a shard where no machine uses it yet, and checks what
+// an earlier attempt has copied. It returns the last place; Arrive finishes the copy when no one appends any more. If
+// the servers have a room of that name, or another machine brings one, the error has code Conflict.
 func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (mail.Seq, error) {
 	l, err := c.berth(ctx, room)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (
 	if err != nil {
 		return 0, fmt.Errorf("compare room %s with its copy on the servers: %w", room, err)
 	}
-	if !same { // the files have changed since: they were repaired, perhaps
+	if !same { // the files have changed since; perhaps they were repaired
 		if l, err = c.berthAnew(ctx, room); err != nil {
 			return 0, err
 		}
@@ -76,7 +77,7 @@ func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (
 	return to, c.copyTo(ctx, l, from, to)
 }
 
-// berth returns where a room is being moved to by this machine, and finds a place for it.
+// berth returns the lane to which this machine is moving a room, and finds one if there is none.
 func (c *Cluster) berth(ctx context.Context, room string) (*lane, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
@@ -100,13 +101,13 @@ func (c *Cluster) berth(ctx context.Context, room string) (*lane, error) {
 	return l, nil
 }
 
-// berthAnew is berth that leaves what was copied before.
+// berthAnew is berth that abandons the earlier copy.
 func (c *Cluster) berthAnew(ctx context.Context, room string) (*lane, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	h, err := c.home(ctx, room)
 	if err == nil {
-		shard := "" // any, unless it was to go to that
+		shard := "" // any, unless a shard was chosen before
 		if h.Next != nil {
 			shard = h.Next.Shard
 		}
@@ -118,7 +119,8 @@ func (c *Cluster) berthAnew(ctx context.Context, room string) (*lane, error) {
 	return c.laneAt(ctx, room, h.next())
 }
 
-// vacant returns an error if there is a room on the servers. Where somebody only looked for it, h says so afterwards.
+// vacant returns an error if there is a room on the servers. If a machine only looked for it, vacant removes its
+// record and updates h.
 func (c *Cluster) vacant(ctx context.Context, room string, h *home) error {
 	l, err := c.lane(ctx, room, false)
 	switch {
@@ -145,8 +147,8 @@ func (c *Cluster) unreachable(what string, err error) error {
 		"possible to %s. Nothing is lost; type the same again in a moment", c.away(err), what)}
 }
 
-// compare reports whether the servers have, as far as it goes, what the files have. Messages that were erased from the
-// files since they were copied are erased there.
+// compare reports whether the servers' copy agrees with the files, as far as it goes. Messages that were erased from
+// the files since they were copied are erased there too.
 func (c *Cluster) compare(ctx context.Context, l *lane, from *jsonl.Journal) (bool, error) {
 	if l.end == 0 {
 		return true, nil
@@ -181,7 +183,7 @@ func (c *Cluster) compare(ctx context.Context, l *lane, from *jsonl.Journal) (bo
 	return same, err
 }
 
-// isMessage reports whether an event has the text of somebody.
+// isMessage reports whether an event has a message's text.
 func isMessage(text []byte) bool {
 	var e struct {
 		Message json.RawMessage `json:"message"`
@@ -189,8 +191,7 @@ func isMessage(text []byte) bool {
 	return json.Unmarshal(text, &e) == nil && e.Message != nil
 }
 
-// places yields what stands at each place behind after up to end: hot and archived events, in order, and what is no
-// more.
+// places yields the content of each place from after+1 to end: hot and archived events in order, and empty places.
 func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq2[moved, error] {
 	return func(yield func(moved, error) bool) {
 		if after >= end {
@@ -225,7 +226,7 @@ func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq
 	}
 }
 
-// from returns events of a cursor, of which hot are the last that it gave, from a place on.
+// from returns events of a cursor from a place on; hot is the rest of the events that it last returned.
 func from(ctx context.Context, cursor journal.Cursor, hot []mail.Event, seq mail.Seq) (_ []mail.Event, err error) {
 	for err == nil && (len(hot) == 0 || hot[0].Seq < seq) {
 		if len(hot) == 0 {
@@ -237,7 +238,7 @@ func from(ctx context.Context, cursor journal.Cursor, hot []mail.Event, seq mail
 	return hot, err
 }
 
-// textOf returns an event as it stands in a stream; nil for a place at which nothing is said.
+// textOf returns an event as it is stored in a stream; nil for an empty place.
 func textOf(e mail.Event) ([]byte, error) {
 	if e == (mail.Event{Seq: e.Seq, At: e.At}) {
 		return nil, nil
@@ -245,7 +246,7 @@ func textOf(e mail.Event) ([]byte, error) {
 	return jsonl.Encode(e)
 }
 
-// copyTo appends the places behind the last one that is there, up to a place.
+// copyTo appends the places after the last one already there, up to a place.
 func (c *Cluster) copyTo(ctx context.Context, l *lane, from *jsonl.Journal, to mail.Seq) error {
 	last, err := l.lastSeq(ctx)
 	if err == nil {
@@ -277,8 +278,8 @@ func (c *Cluster) copyTo(ctx context.Context, l *lane, from *jsonl.Journal, to m
 	return flush()
 }
 
-// shift appends a batch of places, all or none, directly behind a message of the room, and returns where its last one
-// is.
+// shift appends a batch of places, all or none, directly after a message of the room, and returns the sequence number
+// of its last one.
 func (c *Cluster) shift(ctx context.Context, l *lane, last uint64, batch []moved) (uint64, error) {
 	msgs := make([]*nats.Msg, len(batch))
 	for i, at := range batch {
@@ -303,8 +304,8 @@ func (c *Cluster) shift(ctx context.Context, l *lane, last uint64, batch []moved
 	return uint64(to), nil
 }
 
-// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile. What was erased since
-// Bring began goes from the servers as well. Settle then opens it to all machines.
+// Arrive copies the rest of a room that Bring has copied, when no one appends any more. It also erases from the
+// servers the messages erased since Bring began. Settle then opens the room to all machines.
 func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, brought mail.Seq) error {
 	l, err := c.berth(ctx, room)
 	if err != nil {
@@ -331,7 +332,7 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 	return nil
 }
 
-// Settle opens a room that was copied to the servers, as far as a place, to all machines. It may be asked again.
+// Settle opens a room that was copied to the servers, up to a place, to all machines. It may be called again.
 func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
@@ -361,8 +362,8 @@ func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error
 	return nil
 }
 
-// CloseOff ends a room on the servers with a fence, so that it can be moved to a file of this machine. It may be asked
-// again.
+// CloseOff ends a room on the servers with a fence, so that it can be moved to a file of this machine. It may be
+// called again.
 func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
@@ -390,7 +391,7 @@ func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 	return nil
 }
 
-// Leave deletes what the servers have of a room that is in a file of this machine now.
+// Leave deletes from the servers a room that is now in a file of this machine.
 func (c *Cluster) Leave(ctx context.Context, room string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
@@ -406,7 +407,7 @@ func (c *Cluster) Leave(ctx context.Context, room string) error {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil
 	case err == nil && by != c.cfg.Machine:
-		return nil // it is none of ours
+		return nil // another machine's room
 	case err == nil:
 		err = c.Forget(ctx, room, Gone{To: c.cfg.Machine, By: c.cfg.Machine, At: mail.TimeOf(time.Now())})
 	}

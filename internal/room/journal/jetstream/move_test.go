@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// What is moved of a room is each place once: hot or archived events, and nothing where an event was dropped.
+// A moved room has each place once: hot or archived events, and an empty place where an event was dropped.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	j, err := jsonl.Open(t.TempDir(), jsonl.Options{})
@@ -71,8 +71,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Who fetches a room that was moved to the servers has in its archive what was there, and the rest is hot; also if it
-// was cut off while fetching.
+// A machine that fetches a room that was moved to the servers has the same events in its archive, and the rest hot;
+// even if fetching was interrupted.
 func TestArrive(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})

@@ -20,11 +20,11 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// faultOf is something that goes wrong between a machine and its server.
+// faultOf is a fault between a machine and its server.
 type faultOf struct {
 	harm  func(*natstest.Server, *natstest.Link) error
 	mend  func(*natstest.Server, *natstest.Link) error
-	names []string // one of these is named as what is at fault
+	names []string // the error must contain one of these
 }
 
 var faultsOf = map[string]faultOf{
@@ -59,8 +59,8 @@ var faultsOf = map[string]faultOf{
 	},
 }
 
-// Whatever goes wrong between a machine and its server, each error says which part is at fault and comes within two
-// seconds, and when it is over the room goes on by itself.
+// Whatever fails between a machine and its server, each error names the part at fault and comes within two seconds,
+// and afterwards the room recovers by itself.
 func TestErrorsNameThePart(t *testing.T) {
 	for name, fault := range faultsOf {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestErrorsNameThePart(t *testing.T) {
 			if err := fault.harm(server, link); err != nil {
 				t.Fatal(err)
 			}
-			for i := range 3 { // while nobody knows it yet, and later
+			for i := range 3 { // before the fault is known, and later
 				named(t, fault, "append", func() error {
 					_, err := j.Append(t.Context(), said(fmt.Sprint("in trouble ", i)))
 					return err
@@ -108,14 +108,14 @@ func TestErrorsNameThePart(t *testing.T) {
 	}
 }
 
-// named holds that something fails in time and names the part that is at fault.
+// named checks that an operation fails in time and names the part at fault.
 func named(t *testing.T, fault faultOf, what string, do func() error) {
 	t.Helper()
 	began := time.Now()
 	err := do()
 	took := time.Since(began)
 	t.Logf("%s, %.1f s: %v", what, took.Seconds(), err)
-	if took > 4*time.Second { // two, and what a busy machine adds
+	if took > 4*time.Second { // two, and a margin for a busy machine
 		t.Errorf("%s took %v", what, took)
 	}
 	if mail.CodeOf(err) != mail.Unavailable || strings.Contains(err.Error(), "nil>") {
@@ -130,8 +130,8 @@ func named(t *testing.T, fault faultOf, what string, do func() error) {
 	t.Errorf("%s does not name the part at fault: %v", what, err)
 }
 
-// TestDiskOfTheCopyIsFull holds that a send which the servers have stored is not answered with "nothing was stored"
-// because the disk of this machine has no room for the copy.
+// TestDiskOfTheCopyIsFull checks that a send that the servers have stored is not answered with "nothing was stored"
+// if this machine's disk has no room for the copy.
 func TestDiskOfTheCopyIsFull(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput(); err != nil {

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// forNewer is an event by which a newer Pennypost keeps this one out.
+// forNewer is an event with which a newer Pennypost locks out this version.
 var forNewer = []byte(`{"at":"2026-05-10T14:00:00.125Z","needs":{"features":["rooms-in-rooms"],"by":"v9.0.0"}}`)
 
 func wantNewer(t *testing.T, when string, err error) {
@@ -29,8 +29,9 @@ func wantNewer(t *testing.T, when string, err error) {
 	}
 }
 
-// TestNewer: a room of the servers in which a newer Pennypost has said what one must know is refused by name, whatever
-// this machine's copy has of it. The stream is not changed, and the copy has what was before. Other rooms go on.
+// TestNewer: a room on the servers in which a newer Pennypost has recorded a required feature is refused with the
+// reason, whatever the state of this machine's copy. The stream is unchanged, and the copy has the events before
+// that. Other rooms continue.
 func TestNewer(t *testing.T) {
 	h := newHealing(t)
 	events := notes(4)
@@ -44,7 +45,7 @@ func TestNewer(t *testing.T) {
 	for name, dir := range map[string]string{"no copy": none, "a copy that is behind": behind,
 		"a copy that has what the servers lost": other} {
 		want := filesIn(t, dir)
-		if dir == none { // it gets what is before
+		if dir == none { // it gets the events before
 			want = filesIn(t, behind)
 		}
 		j, err := h.Open(t.Context(), "lab", dir, jsonl.Options{})
@@ -67,7 +68,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// filesIn returns the files of a copy that say something of the room.
+// filesIn returns the files of a copy that have content of the room.
 func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -80,8 +81,8 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestNewerMeanwhile: a newer Pennypost says in an open room what one must know. From then on nothing of it
-// comes here, what is sent is refused, and so is opening it again.
+// TestNewerMeanwhile: a newer Pennypost records a required feature in an open room. From then on none of its events
+// are placed here, sends are refused, and so is opening it again.
 func TestNewerMeanwhile(t *testing.T) {
 	h := newHealing(t)
 	dir := t.TempDir()
@@ -108,8 +109,8 @@ func TestNewerMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNewerBehindALoss: a machine that was cut off appends nothing before it has read what came meanwhile, since that
-// may be for a newer Pennypost.
+// TestNewerBehindALoss: a machine that was cut off appends nothing before it has read the events sent meanwhile,
+// since these may be for a newer Pennypost.
 func TestNewerBehindALoss(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	link := natstest.NewLink(t, servers.Servers[0].Client)
@@ -128,7 +129,7 @@ func TestNewerBehindALoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	link.Lose(true)
-	for range 20 { // so that it takes a while to read them
+	for range 20 { // so that reading them takes a while
 		if _, err := newer.Append(t.Context(), notes(maxBatch)...); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/base/pause"
 )
 
-// A room that is flooded sends as much as it may and no more, and one that was quiet sends at once.
+// A flooded room sends at the allowed rate and no faster, and one that was quiet sends immediately.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(Journal)

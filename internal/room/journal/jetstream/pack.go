@@ -11,30 +11,30 @@ import (
 	"pennypost/internal/mail"
 )
 
-// headerEncoding says how the text of a message is packed; without it, it stands there as it is.
+// headerEncoding says how the text of a message is packed; without it, the text is not packed.
 const headerEncoding = "Content-Encoding"
 
 const (
-	// bytes: a checkpoint of a large room may be more than the servers take, a message never is
+	// bytes: a checkpoint of a large room may exceed the servers' limit, a message never does
 	packFrom    = 256 << 10
-	mostPacked  = 64 << 20 // bytes that a text may have when it is unpacked
-	forHeaders  = 2 << 10  // bytes that a message takes beside its text, and more
+	mostPacked  = 64 << 20 // bytes of a text when unpacked
+	forHeaders  = 2 << 10  // bytes that a message takes in addition to its text, and a margin
 	packingName = "gzip"
 )
 
-// pack returns what is sent for a text.
+// pack returns the data to send for a text.
 func pack(text []byte) (data []byte, packed bool) {
 	if len(text) < packFrom {
 		return text, false
 	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(text) // a buffer takes all
+	_, _ = w.Write(text) // a buffer does not fail
 	_ = w.Close()
 	return b.Bytes(), true
 }
 
-// unpack returns the text of a message. Of one that cannot be unpacked it is what stands there, which is no event.
+// unpack returns the text of a message. If it cannot be unpacked, it returns the data as it is, which is no event.
 func unpack(m *nats.Msg) []byte {
 	if m.Header.Get(headerEncoding) != packingName {
 		return m.Data
@@ -50,8 +50,8 @@ func unpack(m *nats.Msg) []byte {
 	return text
 }
 
-// fits returns an error if the servers would not take a text: what others have put into files may be longer than any
-// message that is sent. It is refused for good, so that a bridge lists it and goes on with what does fit.
+// fits returns an error if the servers would not take a text: others may have put longer texts into files than any
+// sent message. The error is permanent, so that a bridge lists the text and continues with those that fit.
 func (c *Cluster) fits(text []byte) error {
 	c.mu.Lock()
 	most := c.mostPayload

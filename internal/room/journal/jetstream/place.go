@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// settle waits until a batch that is stored has come to the copy, and returns its place. It is not placed before: in a
-// shard its answer does not say what else came before it in the room.
+// settle waits until a stored batch has reached the copy, and returns its place. It is not placed earlier: in a
+// shard, the answer does not say what precedes it in the room.
 func (j *Journal) settle(f *flight, deadline time.Time) (mail.Seq, error) {
 	for {
 		wait := min(firstAttempt, max(time.Until(deadline), 0))
@@ -32,7 +32,8 @@ func (j *Journal) settle(f *flight, deadline time.Time) (mail.Seq, error) {
 	}
 }
 
-// late returns where a batch is when time is up: a machine that was suspended finds both at once.
+// late returns the place of a batch when time is up: after a suspension of the machine, the batch may have been seen
+// too.
 func (j *Journal) late(f *flight) (mail.Seq, error) {
 	select {
 	case place := <-f.seen:
@@ -42,7 +43,7 @@ func (j *Journal) late(f *flight) (mail.Seq, error) {
 	}
 }
 
-// holds reports whether the copy has an event at a place, or nothing is known to be there instead.
+// holds reports whether the copy has an event at a place, or it is unknown what is there.
 func (j *Journal) holds(place mail.Seq, text []byte) bool {
 	here, err := j.local.Read(j.ctx, place)
 	if err != nil || len(here) == 0 {
@@ -52,7 +53,7 @@ func (j *Journal) holds(place mail.Seq, text []byte) bool {
 	return err != nil || bytes.Equal(ours, text)
 }
 
-// place puts events into the copy, but for those that are there.
+// place appends events to the copy, except those that it has.
 func (j *Journal) place(events []jsonl.Placed) error {
 	j.placing.Lock()
 	defer j.placing.Unlock()

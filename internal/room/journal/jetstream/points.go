@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// pointsName is the file beside a copy that says where in a shard its messages are.
+	// pointsName is the file in the copy's directory that says where in a shard its messages are.
 	pointsName = "shard.json"
-	// pointsApart is how many places are between two that are remembered.
+	// pointsApart is the distance between two remembered places.
 	pointsApart = 1000
 )
 
-// points say of some places of a room in a shard where their messages are in the stream, so that the room need not be
-// counted from its beginning. Without them it is.
+// points record, for some places of a room in a shard, where their messages are in the stream, so that the room need
+// not be counted from its beginning.
 type points struct {
 	file string
 
 	Subject string  `json:"subject"`
-	Points  []point `json:"points"` // in order; the last is the newest that is known
+	Points  []point `json:"points"` // in order; the last is the newest known
 	saved   mail.Seq
 }
 
-// loadPoints reads the file in the directory of a copy. One that cannot be read is none.
+// loadPoints reads the file in the directory of a copy. An unreadable file counts as none.
 func loadPoints(dir string) *points {
 	p := &points{file: filepath.Join(dir, pointsName)}
 	if err := kept.Load(p.file, p); err != nil {
@@ -34,7 +34,7 @@ func loadPoints(dir string) *points {
 	return p
 }
 
-// of has the points be those of a subject: what is known of another is forgotten.
+// of binds the points to a subject: those of another subject are forgotten.
 func (p *points) of(subject string) {
 	if p.Subject != subject {
 		p.Subject, p.Points, p.saved = subject, nil, 0
@@ -63,13 +63,13 @@ func (p *points) note(x point) {
 	}
 }
 
-// cut forgets what is after a place, at which the copy was cut off.
+// cut forgets the points after a place at which the copy was cut off.
 func (p *points) cut(last mail.Seq) {
 	p.Points = slices.DeleteFunc(p.Points, func(x point) bool { return x.Place > last })
 	p.saved = 0
 }
 
-// save writes the file, if enough has been noted since, or always.
+// save writes the file if enough has been noted since the last time, or always.
 func (p *points) save(always bool) error {
 	n := len(p.Points)
 	if n == 0 || !always && p.Points[n-1].Place < p.saved+pointsApart {

@@ -15,24 +15,25 @@ import (
 const (
 	// probeEvery is how often servers that do not answer are asked again.
 	probeEvery = time.Second
-	// askEvery is how often the servers are asked whether they answer, though nothing is sent.
+	// askEvery is how often the servers are checked even if nothing is sent.
 	askEvery = 2 * time.Second
-	// doubtEvery is how often they are asked when one of them was not heard in time.
+	// doubtEvery is how often they are checked when one of them was not heard in time.
 	doubtEvery = time.Second / 2
-	// inspectEvery is how often servers are looked at one by one where the list of machines is not on all of them.
+	// inspectEvery is how often servers are checked one by one if the list of machines is not on all of them.
 	inspectEvery = 5 * time.Second
-	// electedAfter is how long servers have to choose a leader, before another server is tried though nothing is sent.
+	// electedAfter is how long servers have to choose a leader before another server is tried, even if nothing is
+	// sent.
 	electedAfter = 10 * time.Second
-	// longestProbe is between two attempts to find a server that answers, when there has been none for long.
+	// longestProbe is the longest pause between two attempts to find a server that answers.
 	longestProbe = 5 * time.Second
 )
 
-// ask notes, until the cluster is closed, whether the servers answer. Most of them have to be there for that; a
-// connection needs only one.
+// ask checks, until the cluster is closed, whether the servers answer. That needs most of them; a connection needs
+// only one.
 func (c *Cluster) ask() {
 	inspected, well := time.Now(), time.Now()
 	for every := askEvery; pause.For(c.ctx, every); {
-		if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
+		if last := c.nc.LastError(); refuses(last) { // TLS errors are reported nowhere else
 			c.noteAttempt(last)
 		}
 		if every = askEvery; !c.nc.IsConnected() {
@@ -54,22 +55,22 @@ func (c *Cluster) ask() {
 	}
 }
 
-// answered asks the servers once, and notes what came of it.
+// answered asks the servers once, and notes the result.
 func (c *Cluster) answered() error {
 	err := c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !errors.Is(err, nats.ErrDisconnected) && !errors.Is(err, nats.ErrReconnectBufExceeded) {
-		c.silent = err // those two say less than why it was given up
+		c.silent = err // those two say less than the reason for giving up
 	}
 	return err
 }
 
 var errNoLeader = errors.New("too few of them hear each other")
 
-// look asks for the list of machines, of which the servers say who keeps it and which of those are heard: it is small,
-// always there, and on as many servers as rooms are. Its leader may be the server that has stopped, so if nobody
-// answers it is asked for once more, and the servers for something else, and for themselves.
+// look asks for the list of machines, for which the servers report who keeps it and which of those are heard: it is
+// small, always there, and on as many servers as rooms are. Its leader may be the server that has stopped, so without
+// an answer look asks once more, and asks the servers for something else, and for their descriptions.
 func (c *Cluster) look() error {
 	began := time.Now()
 	err := c.askList()
@@ -97,7 +98,7 @@ func (c *Cluster) look() error {
 	return err
 }
 
-// askList asks for the list of machines once. That there is none yet is no error.
+// askList asks for the list of machines once. That there is none yet is not an error.
 func (c *Cluster) askList() error {
 	ctx, cancel := context.WithTimeout(c.ctx, probeEvery)
 	defer cancel()
@@ -117,7 +118,7 @@ func (c *Cluster) askList() error {
 	return nil
 }
 
-// mute returns the server to which there is a connection, if it does not answer; else "".
+// mute returns the connected server if it does not answer; else "".
 func (c *Cluster) mute() string {
 	name := c.nc.ConnectedServerName()
 	ctx, cancel := context.WithTimeout(c.ctx, settingsPatience)
@@ -128,7 +129,7 @@ func (c *Cluster) mute() string {
 	return name
 }
 
-// inspect asks the servers one by one, and returns what they say of themselves.
+// inspect asks the servers one by one, and returns their descriptions of themselves.
 func (c *Cluster) inspect(ctx context.Context) []Server {
 	found := ReadSettings(ctx, c.nc, c.cfg.URLs, c.cfg.Monitor)
 	if ctx.Err() == nil {
@@ -137,8 +138,8 @@ func (c *Cluster) inspect(ctx context.Context) []Server {
 	return found
 }
 
-// suspect has somebody find out whether the servers still answer: something was not answered in time. A server that is
-// cut off from the others keeps its connections, and can store nothing; then another one is tried.
+// suspect checks in the background whether the servers still answer, because something was not answered in time. A
+// server that is cut off from the others keeps its connections, but can store nothing; then another one is tried.
 func (c *Cluster) suspect() {
 	if !c.probing.CompareAndSwap(false, true) {
 		return

@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestMinorityIsTrouble holds that servers which are connected, but too few to store anything, are not taken for good,
-// though nothing is sent.
+// TestMinorityIsTrouble checks that servers that are connected, but too few to store anything, are reported as
+// trouble, even if nothing is sent.
 func TestMinorityIsTrouble(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

@@ -17,31 +17,32 @@ import (
 )
 
 const (
-	// ringsName is the file beside a copy that says which keys the room had at some places.
+	// ringsName is the file in the copy's directory that records which keys the room had at some places.
 	ringsName = "keys.json"
-	// ringsApart is how many places are between two that are remembered, and ringsKept how many are: the newest may be
-	// behind the end of the copy after a crash.
+	// ringsApart is the distance between two remembered places, and ringsKept their number: after a crash, the newest
+	// may be beyond the end of the copy.
 	ringsApart = 1000
 	ringsKept  = 2
-	// tellSeldom is how often the person is told that something of a machine was refused.
+	// tellSeldom is the least time between two news about refusals from a machine.
 	tellSeldom = time.Hour
 )
 
-// rings are what is remembered of the keys of a room, so that it need not be read from its beginning. They belong to
-// the follower.
+// rings are the remembered keys of a room, so that the room need not be read from its beginning. The follower owns
+// them.
 type rings struct {
 	file string
-	now  *ring // at the end of the copy, if nothing has gone wrong; nil: it is not known
+	now  *ring // at the end of the copy, if nothing has failed; nil: unknown
 	told map[mail.Machine]time.Time
 
 	Subject string  `json:"subject"`
 	Rings   []*ring `json:"rings"` // in order
-	// Before is what the room had said of keys where it was before, and Admits that nobody came in by himself.
+	// Before has the keys that the room had in its previous lane, and Admits says that every machine had to be
+	// admitted there.
 	Before [][]byte `json:"before,omitempty"`
 	Admits bool     `json:"admits,omitzero"`
 }
 
-// loadRings reads the file in the directory of a copy. One that cannot be read is none.
+// loadRings reads the file in the directory of a copy. An unreadable file counts as none.
 func loadRings(dir string) rings {
 	r := rings{file: filepath.Join(dir, ringsName)}
 	if err := kept.Load(r.file, &r); err != nil || slices.Contains(r.Rings, nil) {
@@ -50,7 +51,7 @@ func loadRings(dir string) rings {
 	return r
 }
 
-// of has the rings be those of a subject: of another, it is remembered who was in.
+// of binds the rings to a subject: of those of another subject, it remembers the keys.
 func (r *rings) of(subject string) {
 	if r.Subject == subject {
 		return
@@ -74,7 +75,7 @@ func (r *rings) last() *ring {
 	return r.Rings[len(r.Rings)-1]
 }
 
-// cut forgets what is after a place.
+// cut forgets the rings after a place.
 func (r *rings) cut(place mail.Seq) {
 	r.Rings = slices.DeleteFunc(r.Rings, func(x *ring) bool { return x.Place > place })
 	if r.now != nil && r.now.Place > place {
@@ -82,7 +83,7 @@ func (r *rings) cut(place mail.Seq) {
 	}
 }
 
-// save writes the file if enough has come since, or always.
+// save writes the file if enough has come since the last time, or always.
 func (r *rings) save(always bool) error {
 	if r.now == nil || r.file == "" || len(r.now.Machines) == 0 && !always {
 		return nil
@@ -96,7 +97,7 @@ func (r *rings) save(always bool) error {
 	return kept.Save(r.file, r)
 }
 
-// prove finds out which keys the room had at the end of the copy. What comes after that can be judged then.
+// prove finds out which keys the room had at the end of the copy, so that later messages can be judged.
 func (j *Journal) prove(ctx context.Context, l *lane) error {
 	if !l.shared {
 		j.mu.Lock()
@@ -126,7 +127,7 @@ func (j *Journal) prove(ctx context.Context, l *lane) error {
 	return nil
 }
 
-// proveAndCompare is compare, once it is known that the room is the one that it was.
+// proveAndCompare is compare, after a check that the room is still the same one.
 func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
 	if err := j.prove(ctx, l); err != nil {
 		return err
@@ -135,13 +136,13 @@ func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
 	if err := j.compare(ctx, l, l.end); err != nil || !short {
 		return err
 	}
-	if err := l.look(ctx, j.cluster.nc); err != nil { // what was lost is there again
+	if err := l.look(ctx, j.cluster.nc); err != nil { // the lost end was put back
 		return err
 	}
 	return j.prove(ctx, l)
 }
 
-// ringBefore returns the newest ring up to a place that is of the stream as it is.
+// ringBefore returns the newest ring up to a place that belongs to the stream as it is now.
 func (j *Journal) ringBefore(ctx context.Context, l *lane, end mail.Seq) (*ring, error) {
 	j.rings.of(l.subject)
 	known := slices.Clone(j.rings.Rings)
@@ -171,7 +172,7 @@ func (r *ring) isOf(ctx context.Context, l *lane) (bool, error) {
 	return err == nil && m.Subject == l.subject && l.idIn(m.Header.Get(headerID)) == r.ID, err
 }
 
-// founded returns an error if the room was copied to where it is by nobody who was in it. Then it is another room.
+// founded returns an error if the machine that copied the room to its lane was not in it. Then it is another room.
 func (j *Journal) founded(r *ring) error {
 	before := &j.rings
 	if !before.Admits || r.Place == 0 || slices.ContainsFunc(before.Before, func(key []byte) bool {
@@ -192,8 +193,8 @@ func (j *Journal) setStanding(r *ring) {
 	j.standing = s
 }
 
-// judge takes the text from what does not count, so that its place holds nothing. The same does not count on other
-// machines.
+// judge removes the text of arrivals that do not count, so that their places are empty. Other machines judge the same
+// way.
 func (j *Journal) judge(some []arrival) {
 	r := j.rings.now
 	if r == nil {
@@ -217,14 +218,14 @@ func (j *Journal) judge(some []arrival) {
 	}
 }
 
-// tellRefused tells the person that something was refused, but not of each that a machine sends.
+// tellRefused tells the person about a refusal, but not about each one from a machine.
 func (j *Journal) tellRefused(a *arrival) {
 	from := a.proof.machine
 	now := time.Now()
 	if now.Sub(j.rings.told[from]) < tellSeldom {
 		return
 	}
-	if j.rings.told == nil || len(j.rings.told) > 100 { // names that somebody makes up
+	if j.rings.told == nil || len(j.rings.told) > 100 { // invented names
 		j.rings.told = make(map[mail.Machine]time.Time)
 	}
 	j.rings.told[from] = now
@@ -239,7 +240,7 @@ func (j *Journal) tellRefused(a *arrival) {
 			"key than it had. Nothing more is said of that machine for an hour", a.seq, j.room, who, a.refused)})
 }
 
-// refuse has the sender of a batch told that it does not count.
+// refuse tells the sender of a batch that it does not count.
 func (f *flight) refuse(err error) {
 	select {
 	case f.refused <- err:
@@ -252,7 +253,7 @@ func (j *Journal) errRefused(why string) error {
 		j.room, j.cluster.cfg.Machine, why)
 }
 
-// barredLocked returns why this machine may not write to the room, as far as is known.
+// barredLocked returns why this machine must not write to the room, as far as known.
 func (j *Journal) barredLocked() error {
 	s, me := &j.standing, j.cluster.cfg.Machine
 	key := j.cluster.publicKey()

@@ -15,23 +15,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What a message in a shard shows of the machine that sent it. One signature is made for a batch: it is of the root of
-// a hash tree over its messages, and each message has the hashes that lead from it there. So a message can be checked
-// when others of its batch were erased.
+// The proof of which machine sent a message in a shard. A batch has one signature, of the root of a hash tree over
+// its messages, and each message carries the hashes on its path to the root. So a message can be checked even if
+// others of its batch were erased.
 const (
 	machineHeader   = "Pennypost-Machine"
 	numberHeader    = "Pennypost-Number"    // see proof.way
 	signatureHeader = "Pennypost-Signature" // base64
 	treeHeader      = "Pennypost-Tree"      // base64: sides and hashes up to the root
-	copiedHeader    = "Pennypost-Copied"    // of a message that says what another machine said before
-	keyHeader       = "Pennypost-Key"       // base64, of a message that is copied to where nobody knows a key yet
+	copiedHeader    = "Pennypost-Copied"    // of a message that repeats another machine's
+	keyHeader       = "Pennypost-Key"       // base64, of a message copied to a lane where no key is known yet
 )
 
-// signed are the headers that a signature is of, beside the subject and the text.
+// signed are the headers that the signature covers, in addition to the subject and the text.
 var signed = []string{headerID, machineHeader, numberHeader, headerGone, fenceHeader, placeHeader, afterHeader,
 	archivedHeader, copiedHeader, keyHeader}
 
-// What is hashed begins with one of these, so that no hash stands for something else.
+// Each hashed text begins with one of these, so that a hash has one meaning only.
 const (
 	leafDomain = "pennypost event 1\x00"
 	nodeDomain = "pennypost batch 1\x00"
@@ -40,28 +40,28 @@ const (
 
 type digest = [sha256.Size]byte
 
-// Ways by which a machine sends. What it sends by one has numbers that rise in the order in which it comes.
+// Ways are a machine's send channels. The numbers of the messages on one way rise in the order in which they arrive.
 const (
-	wayOfMending = maxFlights // of what is put back
+	wayOfMending = maxFlights // of messages that are put back
 	ways         = maxFlights + 1
 )
 
-// proof is what a message shows of the machine that sent it.
+// proof is a message's proof of the machine that sent it.
 type proof struct {
 	machine   mail.Machine
 	way       int
-	number    uint64 // 0: it has none
+	number    uint64 // 0: none
 	key       ed25519.PublicKey
 	root      digest
 	signature []byte
 	copied    bool
-	base      bool // it is copied to where the room is not yet
+	base      bool // it is part of the copy that founds the room in a new lane
 }
 
-// Proves reports whether a machine can sign: it has a key and a name.
+// proves reports whether this machine can sign: it has a key and a name.
 func (c *Cluster) proves() bool { return c.cfg.Signer != nil && c.cfg.Machine != "" }
 
-// publicKey is that of this machine, nil if it has none.
+// publicKey returns this machine's, nil if it has none.
 func (c *Cluster) publicKey() ed25519.PublicKey {
 	if !c.proves() {
 		return nil
@@ -69,7 +69,7 @@ func (c *Cluster) publicKey() ed25519.PublicKey {
 	return c.cfg.Signer.Public().(ed25519.PublicKey)
 }
 
-// sign signs messages that are stored together. Numbers of 0 are left out.
+// sign signs messages that are stored together. A number of 0 is left out.
 func (c *Cluster) sign(msgs []*nats.Msg, texts [][]byte, way int, number uint64) {
 	if !c.proves() {
 		return
@@ -94,7 +94,7 @@ func (c *Cluster) sign(msgs []*nats.Msg, texts [][]byte, way int, number uint64)
 
 func rootText(root digest) []byte { return append([]byte(rootDomain), root[:]...) }
 
-// leafOf is the hash of a message whose text is not packed.
+// leafOf returns the hash of a message, whose text is given unpacked.
 func leafOf(m *nats.Msg, text []byte) digest {
 	b := make([]byte, 0, 512)
 	b = append(b, leafDomain...)
@@ -113,8 +113,8 @@ func leafOf(m *nats.Msg, text []byte) digest {
 const (
 	onLeft  = 0
 	onRight = 1
-	step    = 1 + sha256.Size // a side, and the hash that is there
-	// longestPath is that of the largest batch.
+	step    = 1 + sha256.Size // a side, and the hash on it
+	// longestPath is the length of a path in the largest batch.
 	longestPath = 10 * step
 )
 
@@ -128,7 +128,7 @@ func join(l, r digest) digest {
 func tree(leaves []digest) (digest, [][]byte) {
 	paths := make([][]byte, len(leaves))
 	level := slices.Clone(leaves)
-	for width := 1; len(level) > 1; width *= 2 { // each of level stands for so many leaves, the last for fewer
+	for width := 1; len(level) > 1; width *= 2 { // each node covers this many leaves, the last maybe fewer
 		var above []digest
 		for i := 0; i < len(level); i += 2 {
 			if i+1 == len(level) {
@@ -149,7 +149,7 @@ func tree(leaves []digest) (digest, [][]byte) {
 	return level[0], paths
 }
 
-// climb returns the root to which a path leads from a leaf. What is no path leads to no root that anybody has signed.
+// climb returns the root to which a path leads from a leaf. A malformed path leads to a root that no one has signed.
 func climb(h digest, path []byte) digest {
 	if len(path)%step != 0 || len(path) > longestPath {
 		return digest{}
@@ -165,7 +165,7 @@ func climb(h digest, path []byte) digest {
 	return h
 }
 
-// proofOf reads what a message shows, of which nothing is believed yet.
+// proofOf reads a message's proof without checking it.
 func proofOf(m *nats.Msg, text []byte, base string) (p proof) {
 	p.machine = mail.Machine(m.Header.Get(machineHeader))
 	signature := m.Header.Get(signatureHeader)
@@ -176,7 +176,7 @@ func proofOf(m *nats.Msg, text []byte, base string) (p proof) {
 	p.signature, _ = base64.StdEncoding.DecodeString(signature)
 	path, err := base64.StdEncoding.DecodeString(m.Header.Get(treeHeader))
 	if len(p.signature) != ed25519.SignatureSize || err != nil {
-		p.signature = make([]byte, ed25519.SignatureSize) // of nobody
+		p.signature = make([]byte, ed25519.SignatureSize) // of no one
 	}
 	if key, err := base64.StdEncoding.DecodeString(m.Header.Get(keyHeader)); err == nil &&
 		len(key) == ed25519.PublicKeySize {
@@ -193,12 +193,12 @@ func proofOf(m *nats.Msg, text []byte, base string) (p proof) {
 	return p
 }
 
-// isCopy reports whether a message is of those that are copied to where a room is going to be.
+// isCopy reports whether a message is part of the copy to a room's next lane.
 func isCopy(m *nats.Msg, base string) bool {
 	return strings.HasPrefix(m.Header.Get(headerID), copyID(base, ""))
 }
 
-// copyID is the id of a message that is copied to where a room is going to be.
+// copyID returns the id of a message that is copied to a room's next lane.
 func copyID(base, place string) string { return base + ".copy." + place }
 
 // by reports whether a message was signed with a key.
@@ -207,7 +207,7 @@ func (p *proof) by(key ed25519.PublicKey) bool {
 		ed25519.Verify(key, rootText(p.root), p.signature)
 }
 
-// signFlight signs the messages of a batch for a shard. Sent again, they have the numbers that they had.
+// signFlight signs the messages of a batch for a shard. Sent again, they keep their numbers.
 func (j *Journal) signFlight(f *flight, msgs []*nats.Msg) {
 	if !j.cluster.proves() {
 		return
@@ -225,8 +225,8 @@ func (j *Journal) signFlight(f *flight, msgs []*nats.Msg) {
 	j.cluster.sign(msgs, f.texts, way, f.number)
 }
 
-// numbers returns the first of n numbers that rise from one call to the next, also after this program has begun anew,
-// and after the clock was set back.
+// numbers returns the first of n numbers that rise from one call to the next, even after a restart of the program or
+// a clock reset.
 func (j *Journal) numbers(n int) uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -235,7 +235,7 @@ func (j *Journal) numbers(n int) uint64 {
 	return first
 }
 
-// signCopies signs what is copied to where a room is going to be.
+// signCopies signs messages that are copied to a room's next lane.
 func (c *Cluster) signCopies(msgs []*nats.Msg) {
 	texts := make([][]byte, len(msgs))
 	for i, m := range msgs {
@@ -247,7 +247,8 @@ func (c *Cluster) signCopies(msgs []*nats.Msg) {
 	c.sign(msgs, texts, 0, 0)
 }
 
-// holeOf is the hole that a message leaves when it is erased. A number that its machine has not given says nothing.
+// holeOf returns the hole that a message leaves when it is erased. A number that its machine has not signed is left
+// out.
 func holeOf(a *arrival, keys map[mail.Machine]mail.MachineKey) hole {
 	x := hole{Seq: a.at, Place: a.seq}
 	if p := &a.proof; p.number > 0 && p.by(keys[p.machine].Key) {

@@ -20,7 +20,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// fleet is machines on one server, each with a key, and whoever else has the password.
+// fleet is machines on one server, each with a key, and a thief with the password.
 type fleet struct {
 	*testing.T
 	servers *natstest.Cluster
@@ -33,7 +33,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// keyOf is the key of a machine.
+// keyOf returns the key of a machine.
 func keyOf(name string) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, name)
@@ -89,7 +89,7 @@ func (f *fleet) append(m *member, events ...mail.Event) mail.Seq {
 	return last
 }
 
-// enter has a machine say its key.
+// enter makes a machine record its key.
 func (f *fleet) enter(m *member) mail.Seq {
 	f.Helper()
 	return f.append(m, keyEvent(m.c.cfg.Machine, m.c.cfg.Signer))
@@ -102,7 +102,7 @@ func keyEvent(name mail.Machine, key ed25519.PrivateKey) mail.Event {
 
 func ofMachine(c mail.MachineChange) mail.Event { return mail.Event{At: 1778414400000, Machine: &c} }
 
-// placesOf is what a copy has at each place, "" where it has nothing, once it is as far as a place.
+// placesOf returns a copy's text at each place, "" where it has none, once it has reached a place.
 func (f *fleet) placesOf(m *member, last mail.Seq) []string {
 	f.Helper()
 	for end := time.Now().Add(20 * time.Second); m.Last() < last; time.Sleep(2 * time.Millisecond) {
@@ -120,7 +120,7 @@ func (f *fleet) placesOf(m *member, last mail.Seq) []string {
 	return all[1:]
 }
 
-// agree fails the test unless machines have the same at each place, and returns it, with the last member's bodies.
+// agree fails the test unless machines have the same texts and keys, and returns the texts.
 func (f *fleet) agree(when string, last mail.Seq, machines ...*member) []string {
 	f.Helper()
 	want := f.placesOf(machines[0], last)
@@ -138,7 +138,7 @@ func (f *fleet) agree(when string, last mail.Seq, machines ...*member) []string 
 	return want
 }
 
-// send stores messages as whoever has the password can, signed by a machine if it has a key.
+// send stores messages like someone with the password, signed by c's machine if it has a key.
 func (f *fleet) send(c *Cluster, room string, change func(*nats.Msg), events ...mail.Event) mail.Seq {
 	f.Helper()
 	l, err := f.thief.lane(f.Context(), room, false)
@@ -164,7 +164,7 @@ func (f *fleet) send(c *Cluster, room string, change func(*nats.Msg), events ...
 	return l.end
 }
 
-// raw returns a message as it is in the shard.
+// raw returns a message as stored in the shard.
 func (f *fleet) raw(room string, place mail.Seq) *nats.Msg {
 	f.Helper()
 	l, err := f.thief.lane(f.Context(), room, false)
@@ -176,7 +176,7 @@ func (f *fleet) raw(room string, place mail.Seq) *nats.Msg {
 	return &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}
 }
 
-// again stores a message once more, as if the servers had forgotten it.
+// again stores a message again, as if the servers had forgotten it.
 func (f *fleet) again(m *nats.Msg, change func(*nats.Msg)) {
 	f.Helper()
 	for name := range m.Header {
@@ -191,10 +191,9 @@ func (f *fleet) again(m *nats.Msg, change func(*nats.Msg)) {
 	f.must(err)
 }
 
-// TestP5_Machines holds that of what is sent to a room only that counts which a machine in it has signed: nothing that
-// is signed with another key, with a key that was replaced or removed, in another's name, not at all, or before.
-// Machines agree on it place by place: those that were there, one that fetches the room anew and one that opens its
-// copy again.
+// TestP5_Machines checks that only messages that a machine in the room has signed count: none that are signed with
+// another key, with a replaced or removed key, in another's name, not at all, or that were sent before. Machines
+// agree place by place: those that were there, one that fetches the room and one that opens its copy again.
 func TestP5_Machines(t *testing.T) {
 	f := newFleet(t)
 	desk := f.machine("desk", keyOf("desk"), "lab")
@@ -226,7 +225,7 @@ func TestP5_Machines(t *testing.T) {
 	f.append(desk, said("several"), said("at"), said("once"))
 	counted["several"], counted["at"], counted["once"] = true, true, true
 
-	// What is signed for one place does not count at another.
+	// A message signed for one place does not count at another.
 	sent := f.append(laptop, said("sent"))
 	counted["sent"] = true
 	m := f.raw("lab", sent)

@@ -14,12 +14,12 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// Limits of what is sent at once.
+// Limits of sending.
 const (
-	maxBatch   = 1000 // messages: the servers take no larger atomic batch unless they are told to
-	maxFlights = 2    // batches that are under way
-	// Of one room a machine sends so many events a second, and so many at once besides: other rooms of the shard are
-	// slower by what one sends.
+	maxBatch   = 1000 // messages: the servers take no larger atomic batch by default
+	maxFlights = 2    // concurrent batches
+	// A machine sends that many events of one room per second, after a burst of that many: the sender of one room
+	// slows the other rooms of the shard.
 	mostPerSecond = 5000
 	mostAhead     = 2 * maxBatch
 
@@ -34,7 +34,7 @@ type request struct {
 	done   chan struct{} // one slot
 	taken  bool          // guarded by Journal.mu
 
-	// The outcome, set before done.
+	// The result, set before done.
 	last mail.Seq
 	err  error
 }
@@ -95,7 +95,7 @@ func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Ev
 		if j.leave(r) {
 			return 0, ctx.Err()
 		}
-		<-r.done // too late to leave: the outcome is near, and is what the caller must hear
+		<-r.done // too late to leave: the result is near, and the caller must get it
 	}
 	return r.last, r.err
 }
@@ -113,7 +113,7 @@ func (j *Journal) usableLocked() error {
 	return cmp.Or(j.moved, j.diverged, j.barredLocked())
 }
 
-// enter queues r, and has somebody send it.
+// enter queues r, and starts a flight if fewer than maxFlights are running.
 func (j *Journal) enter(r *request) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -141,12 +141,12 @@ func (j *Journal) leave(r *request) bool {
 	return true
 }
 
-// fly sends what is queued until nothing is.
+// fly sends batches from the queue until it is empty.
 func (j *Journal) fly(way int) {
 	for {
 		f, late := j.take(way)
 		for _, r := range late {
-			r.err = j.notSent(errSilent) // what was before it in the queue got no answer
+			r.err = j.notSent(errSilent) // the requests before it in the queue got no answer
 			r.done <- struct{}{}
 		}
 		if f == nil && len(late) == 0 {
@@ -172,7 +172,8 @@ func (j *Journal) pace(n int) time.Duration {
 	return max(wait, 0)
 }
 
-// take takes a batch from the queue, and what has waited too long in it. Without either it ends the flight.
+// take takes a batch from the queue, and the requests that have waited too long. If there is neither, it ends the
+// flight.
 func (j *Journal) take(way int) (f *flight, late []*request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

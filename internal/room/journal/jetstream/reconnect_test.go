@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestConnectionBreaks holds that a room takes mail again after a connection that broke and was back at once, over
-// which nats.go goes on to follow by itself.
+// TestConnectionBreaks checks that a room takes mail again after a connection broke and came back immediately, over
+// which nats.go continues its subscriptions by itself.
 func TestConnectionBreaks(t *testing.T) {
 	c := connect(t, shared(t).URLs())
 	j := open(t, c, "breaks", t.TempDir())

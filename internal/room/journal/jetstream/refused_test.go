@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// Who has the wrong password is told so, by a command as by a send, though another server is down.
+// A user with the wrong password is told so, by commands and by sends, even if another server is down.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{

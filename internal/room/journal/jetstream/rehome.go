@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// nearlyCopied is how many places a room may have come further while it was copied, when it is ended where it was.
+	// nearlyCopied is the most places that a room may have gained during the copy when its old lane is ended.
 	nearlyCopied = 50
-	// takeOverAfter is how long a room waits to go on elsewhere, before another machine does what is left to do.
+	// takeOverAfter is how long a room waits to continue elsewhere before another machine finishes the move.
 	takeOverAfter = 10 * time.Second
-	// leftAlone is how long a stream that a room has left is kept, for those who have not come to its end.
+	// leftAlone is how long a stream that a room has left is kept, for machines that have not reached its end.
 	leftAlone = time.Minute
 )
 
-// MoveTo moves the room to a shard, 0 for any, while it is used: it copies it, ends it where it was, copies what came
-// meanwhile, and records where it is. What others send meanwhile waits, and goes there. Asked again, it goes on. If
-// this machine dies in between, another one does the rest. A room that is there already is not moved.
+// MoveTo moves the room to a shard, 0 for any, while it is in use: it copies the room, ends it in its old lane,
+// copies the events sent meanwhile, and records the new home. Events that others send meanwhile wait, and go there.
+// Called again, it continues. If this machine dies in between, another one finishes. A room that is already there is
+// not moved.
 func (j *Journal) MoveTo(ctx context.Context, number int) (moved bool, err error) {
 	shard := ""
 	if number != 0 {
@@ -49,7 +50,7 @@ func (j *Journal) MoveTo(ctx context.Context, number int) (moved bool, err error
 	return err == nil, err
 }
 
-// leaves has it recorded to which shard the room is about to go, "" for any, unless it is there, or comes there.
+// leaves records to which shard the room is about to go, "" for any, unless it is there, or already on the way.
 func (j *Journal) leaves(ctx context.Context, shard string) (there bool, err error) {
 	h, err := j.cluster.home(ctx, j.room)
 	if err != nil {
@@ -77,7 +78,7 @@ func (j *Journal) leaves(ctx context.Context, shard string) (there bool, err err
 	return false, nil
 }
 
-// bringMore copies what has come since Bring.
+// bringMore copies the events sent since Bring.
 func (c *Cluster) bringMore(ctx context.Context, room string, from *jsonl.Journal) (mail.Seq, error) {
 	l, err := c.berth(ctx, room)
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *Cluster) bringMore(ctx context.Context, room string, from *jsonl.Journa
 	return to, c.copyTo(ctx, l, from, to)
 }
 
-// goOn ends the room where it is, and waits until the copy has all of it.
+// goOn ends the room in its lane, and waits until the copy has all of it.
 func (j *Journal) goOn(ctx context.Context) error {
 	j.mu.Lock()
 	subject := j.subject
@@ -103,14 +104,14 @@ func (j *Journal) goOn(ctx context.Context) error {
 	return nil
 }
 
-// hasLeft reports whether the copy has all that the room was at a subject.
+// hasLeft reports whether the copy has all of the room at a subject.
 func (j *Journal) hasLeft(subject string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.left != "" && j.left == subject
 }
 
-// takeOver does what is left of a move that another machine began, if that has not come to its end in time.
+// takeOver finishes a move that another machine began and did not finish in time.
 func (j *Journal) takeOver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// A room moves from a stream of its own to a shard, and from there to another, while six write to it from three
-// machines: nothing that was acknowledged is lost, nothing comes twice, and all have the same.
+// A room moves from a stream of its own to a shard, and from there to another, while six writers on three machines
+// use it: no acknowledged event is lost or duplicated, and all machines have the same.
 func TestMoveWhileUsed(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -51,7 +51,7 @@ func TestMoveWhileUsed(t *testing.T) {
 					default:
 					}
 					began := time.Now()
-					_ = told.send(t, j, fmt.Sprint(m, "-", w, "-", i)) // what it is told is looked at below
+					_ = told.send(t, j, fmt.Sprint(m, "-", w, "-", i)) // the results are checked below
 					mu.Lock()
 					longest = max(longest, time.Since(began))
 					mu.Unlock()

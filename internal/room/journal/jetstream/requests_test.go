@@ -23,7 +23,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// asking is a room on a server, to which one way leads past a tap and another does not.
+// asking is a room on a server with two connections, one through a tap.
 type asking struct {
 	t            *testing.T
 	dir          string
@@ -32,11 +32,11 @@ type asking struct {
 	journal      *Journal // over c
 	file         *jsonl.Journal
 	tries        int
-	told         map[string]error // what whoever appended was told, by body
+	told         map[string]error // the results of the appends, by body
 	close        []func()
 	removedBy    *Machines
 	mayBeRemoved bool
-	ready        bool // faults may come
+	ready        bool // faults may come now
 }
 
 const asked = "lab"
@@ -68,7 +68,7 @@ func (w *asking) end() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for name := range w.straight.js.StreamNames(ctx).Name() { // they are many otherwise
+	for name := range w.straight.js.StreamNames(ctx).Name() { // otherwise there would be too many
 		if strings.Contains(name, w.straight.cfg.Prefix+"_") || strings.Contains(name,
 			"KV_"+w.straight.cfg.Prefix+"-") {
 			_ = w.straight.js.DeleteStream(ctx, name)
@@ -79,9 +79,9 @@ func (w *asking) end() {
 	}
 }
 
-// open opens the room over a cluster with its copy in a directory of a name.
+// open opens the room over a cluster with its copy in the named directory.
 func (w *asking) open(c *Cluster, name string) (j *Journal, err error) {
-	for range 20 { // without a fault a busy machine is all that is in the way
+	for range 20 { // without a fault, only a busy machine can be the cause
 		j, err = c.Open(w.t.Context(), asked, filepath.Join(w.dir, name), jsonl.Options{})
 		if err == nil || c == w.c && w.ready {
 			break
@@ -90,7 +90,7 @@ func (w *asking) open(c *Cluster, name string) (j *Journal, err error) {
 	return j, err
 }
 
-// fill has n events in the room, and their copy in a directory.
+// fill stores n events in the room, with their copy in a directory.
 func (w *asking) fill(name string, n int) error {
 	j, err := w.open(w.straight, name)
 	if err != nil {
@@ -100,13 +100,13 @@ func (w *asking) fill(name string, n int) error {
 	return errors.Join(err, j.Close())
 }
 
-// inFile has a copy be a file.
+// inFile opens a copy as a file.
 func (w *asking) inFile(name string) (err error) {
 	w.file, err = jsonl.Open(filepath.Join(w.dir, name), jsonl.Options{})
 	return err
 }
 
-// append appends an event that no other is like.
+// append appends an event with a unique body.
 func (w *asking) append(j *Journal) error {
 	body := fmt.Sprint("try ", w.tries)
 	_, err := j.Append(w.t.Context(), said(body))
@@ -114,7 +114,7 @@ func (w *asking) append(j *Journal) error {
 	return err
 }
 
-// bodies are those of the messages in the stream, in order.
+// bodies returns the bodies of the messages in the stream, in order.
 func (w *asking) bodies() (out []string, err error) {
 	j, err := w.open(w.straight, "looked at")
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *asking) bodies() (out []string, err error) {
 	return out, nil
 }
 
-// has fails unless the room is open to all and has n notes, each once and in order.
+// has returns an error unless the room is open to all and has n notes, each once and in order.
 func (w *asking) has(n int) error {
 	rooms, err := w.straight.List(w.t.Context())
 	if err != nil {
@@ -159,8 +159,7 @@ func (w *asking) has(n int) error {
 	return nil
 }
 
-// askingOps are what a machine asks of the servers: how it comes to that, the requests, and what is so when they have
-// succeeded.
+// askingOps are operations on the servers: their preparation, their requests, and what must hold after success.
 var askingOps = map[string]struct {
 	prepare func(*asking) error
 	run     func(*asking) error
@@ -285,7 +284,7 @@ var askingOps = map[string]struct {
 			if err == nil {
 				err = w.c.Settle(w.t.Context(), asked, w.file.Last())
 			}
-			if mail.CodeOf(err) == mail.Conflict && w.has(5) == nil { // it was settled, and the answer was lost
+			if mail.CodeOf(err) == mail.Conflict && w.has(5) == nil { // it was settled, but the answer was lost
 				return nil
 			}
 			return err
@@ -383,7 +382,7 @@ var askingOps = map[string]struct {
 func (w *asking) listed(name mail.Machine, want bool) error {
 	var m *Machines
 	err := errors.New("not asked")
-	for i := 0; err != nil && i < 5; i++ { // a busy machine may be in the way
+	for i := 0; err != nil && i < 5; i++ { // a busy machine may need several tries
 		if m, err = w.straight.Machines(w.t.Context(), MachineOptions{Name: "looks", ID: "3"}); err == nil {
 			err = m.read(w.t.Context())
 		}
@@ -397,18 +396,18 @@ func (w *asking) listed(name mail.Machine, want bool) error {
 	return nil
 }
 
-// unavailableNow is how the servers say that they cannot do anything at present.
+// unavailableNow is the servers' answer that they cannot do anything at present.
 const unavailableNow = `{"type":"x","error":{"code":503,"err_code":10008,"description":"JetStream is away"}}`
 
 var askingFaults = []natstest.Fault{{}, {Stored: true}, {Cut: true}, {Cut: true, Stored: true}, {NoResponders: true},
 	{Answer: unavailableNow}, {Answer: unavailableNow, Stored: true}, {Answer: "]["}, {Answer: "][", Stored: true},
 }
 
-// everyFault is for ./test proof, which has all of the faults.
+// everyFault is for ./test proof, which tries all faults.
 var everyFault = flag.Int("every-fault", 3, "one in how many faults TestEachRequestMeetsEachFault has")
 
-// TestEachRequestMeetsEachFault has each request of what machines ask the servers meet each fault, before the server
-// has got it and after. What is said to be done is, what is said to be undone is not, and asked again it is done.
+// TestEachRequestMeetsEachFault exposes each request of the machines to each fault, before the server has received it
+// and after. Operations reported as done are done, those reported as not done are not, and a retry completes them.
 func TestEachRequestMeetsEachFault(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "1m"})
 	server := servers.Servers[0].Client
@@ -450,8 +449,8 @@ func TestEachRequestMeetsEachFault(t *testing.T) {
 	working.Wait()
 }
 
-// ask does one operation, in which one request meets a fault, and asks again until it is done. It returns the requests
-// of the first attempt.
+// ask runs one operation in which one request meets a fault, and retries until it is done. It returns the requests of
+// the first attempt.
 func ask(t *testing.T, server, dir, prefix, name string, at int, fault natstest.Fault) (requests []string) {
 	op := askingOps[name]
 	says := func(what string, err error) {
@@ -459,7 +458,7 @@ func ask(t *testing.T, server, dir, prefix, name string, at int, fault natstest.
 	}
 	var w *asking
 	err := errors.New("not prepared")
-	for i := 0; err != nil && i < 5; i++ { // a busy machine may be in the way
+	for i := 0; err != nil && i < 5; i++ { // a busy machine may need several tries
 		if w, err = newAsking(t, server, filepath.Join(dir, fmt.Sprint(i)), fmt.Sprint(prefix, "-", i)); err != nil {
 			break
 		}

@@ -16,29 +16,29 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// surveyed is how many places a part of a Survey has.
+// surveyed is how many places each part of a Survey covers.
 const surveyed = 1024
 
-// A Survey says what a machine's copy of a room holds, in a form that another machine can compare with its own.
+// A Survey summarises a machine's copy of a room so that another machine can compare it with its own.
 type Survey struct {
-	Last    mail.Seq  `json:"last"`             // the last place that the copy knows of
-	Events  int       `json:"events"`           // with those in the archive
-	Missing int       `json:"missing,omitzero"` // how many events are known to have been in it and are not
+	Last    mail.Seq  `json:"last"`             // the last known place
+	Events  int       `json:"events"`           // including those in the archive
+	Missing int       `json:"missing,omitzero"` // events that are known to have been in it and are not
 	At      mail.Time `json:"at,omitzero"`      // of the last event
-	Parts   []Part    `json:"parts,omitempty"`  // of 1,024 places each
+	Parts   []Part    `json:"parts,omitempty"`  // 1,024 places each
 }
 
 // A Part of a Survey.
 type Part struct {
 	Events int    `json:"n"`
-	Sum    uint64 `json:"sum"` // of their places and texts, in any order
+	Sum    uint64 `json:"sum"` // of their places and texts, independent of the order
 }
 
-// Survey reads the copy, with its archive.
+// Survey reads the copy, including its archive.
 func (j *Journal) Survey(ctx context.Context) (*Survey, error) {
 	s := &Survey{Last: j.local.Last(), Missing: j.local.Condition().Missing}
 	s.Parts = make([]Part, s.Last/surveyed+1)
-	seen := make([]bool, s.Last+1) // a crash may leave an event in the archive and in the journal
+	seen := make([]bool, s.Last+1) // a crash may leave an event in both the archive and the journal
 	err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
 		if l.Text == nil || l.First > s.Last || seen[l.First] {
 			return nil
@@ -64,14 +64,14 @@ func (s *Survey) add(at mail.Seq, text []byte) {
 	s.Events++
 }
 
-// Fuller compares two surveys, the fuller first: one that lacks nothing that it knows of, and then one that reaches
-// further. How many events they have says less: a copy forgets those that a checkpoint stands for when it comes to it.
+// Fuller compares two surveys, the fuller first: one that misses fewer known events, then one that reaches further.
+// The number of events says less: a copy drops those that a checkpoint replaces when it reaches it.
 func Fuller(a, b *Survey) int {
 	return cmp.Or(cmp.Compare(a.Missing, b.Missing), cmp.Compare(b.Last, a.Last), cmp.Compare(b.Events, a.Events))
 }
 
-// Against compares a survey with that of a fuller copy: how many events it lacks at least, how many it has besides,
-// and whether there are as many in some part, but others.
+// Against compares a survey with that of a fuller copy: how many events it lacks at least, how many it has in
+// addition, and whether some part has the same number of events, but different ones.
 func (s *Survey) Against(full *Survey) (lacks, besides int, differs bool) {
 	for i := range max(len(s.Parts), len(full.Parts)) {
 		var mine, theirs Part
@@ -88,7 +88,7 @@ func (s *Survey) Against(full *Survey) (lacks, besides int, differs bool) {
 	return lacks, besides, differs
 }
 
-// Damage says what is wrong with a room on the servers of which a copy is known; "" if it is whole.
+// Damage describes the damage of a room on the servers, given a survey of a copy; "" if it is whole.
 func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -125,10 +125,10 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 	return strings.Join(wrong, "; "), nil
 }
 
-// Restore makes a room on the servers anew from a copy to which nobody appends, whatever there is of it, and opens it
-// to all machines. Others read and send again when it is done; cut off, it is to be asked again. Away reports whether
-// a machine is not there, whose own attempt then does not count. If the servers have come further than the copy,
-// nothing is changed, and the error is of code Conflict.
+// Restore creates a room on the servers again from a copy to which no one appends, whatever is left of the room
+// there, and opens it to all machines. Others can read and send again when it is done; after an interruption, call it
+// again. Away reports whether a machine is away, whose own attempt is then ignored. If the servers are further than
+// the copy, nothing is changed, and the error has code Conflict.
 func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal,
 	away func(mail.Machine) bool) error {
 	l, err := c.takeOut(ctx, room, from.Last(), away)
@@ -144,7 +144,7 @@ func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal,
 	return c.deleteStream(ctx, room)
 }
 
-// takeOut has nobody append to a room any more, if it is on the servers, and returns where it is to be copied to.
+// takeOut stops all appends to a room that is on the servers, and returns the lane to which it must be copied.
 func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 	away func(mail.Machine) bool) (*lane, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
@@ -162,7 +162,7 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 	if h.Shard == "" {
 		err = c.takeOutStream(ctx, room, known, away)
 	} else if err = c.mendShard(ctx, h.Shard); errors.Is(err, jetstream.ErrStreamNotFound) {
-		// It is not made again: whoever has not heard that it is gone would write there first.
+		// It is not created again: a machine that has not heard of the loss would write there first.
 		before.Shard, to, err = "", "", nil
 	} else if err == nil && !begun {
 		err = c.mayTakeOut(ctx, room, h, known)
@@ -170,7 +170,7 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 	if err != nil {
 		return nil, err
 	}
-	// What others still append before the fence they have in their copies, and put back themselves.
+	// Machines that still append before the fence have those events in their copies, and put them back themselves.
 	if h, err = c.reserve(ctx, room, to, h); err == nil && before.Shard != "" {
 		err = c.fence(ctx, c.shardBase(room, before)+".log", onwards)
 	}
@@ -180,7 +180,7 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 	return c.laneAt(ctx, room, h.next())
 }
 
-// mayTakeOut returns an error if a room has come further in its shard than a copy.
+// mayTakeOut returns an error if a room is further in its shard than a copy.
 func (c *Cluster) mayTakeOut(ctx context.Context, room string, h home, known mail.Seq) error {
 	l, err := c.laneAt(ctx, room, h)
 	if err == nil && l.end > known {
@@ -189,7 +189,7 @@ func (c *Cluster) mayTakeOut(ctx context.Context, room string, h home, known mai
 	return err
 }
 
-// mendShard gives a shard the settings that it is to have, if it has others.
+// mendShard corrects the settings of a shard, if they were changed.
 func (c *Cluster) mendShard(ctx context.Context, name string) error {
 	s, err := c.js.Stream(ctx, name)
 	if err != nil || len(c.dangers(&s.CachedInfo().Config)) == 0 {
@@ -221,7 +221,7 @@ func further(room string, last, known mail.Seq) error {
 		"one to %d. Nothing was changed; type the same again", room, last, known)
 }
 
-// takeOutStream has nobody append to the room's own stream any more, if there is one.
+// takeOutStream stops all appends to the room's own stream, if there is one.
 func (c *Cluster) takeOutStream(ctx context.Context, room string, known mail.Seq,
 	away func(mail.Machine) bool) error {
 	s, err := c.js.Stream(ctx, c.streamName(room))

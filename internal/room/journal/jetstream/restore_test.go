@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// A restoration that is cut off after each of its steps is done when it is asked again, by the same machine, or by
-// another if that one is away.
+// A restoration that was interrupted after any of its steps is completed when it is called again, by the same
+// machine, or by another if that one is away.
 func TestRestoreCutOff(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -47,7 +47,7 @@ func TestRestoreCutOff(t *testing.T) {
 		}
 	}
 	j := open(desk)
-	add(j, 700) // more than are copied at once
+	add(j, 700) // more than one batch
 	here := func(mail.Machine) bool { return false }
 	away := func(mail.Machine) bool { return true }
 	for name, cut := range map[string]func(*jsonl.Journal) error{
@@ -119,7 +119,7 @@ func TestRestoreCutOff(t *testing.T) {
 	j.Close()
 }
 
-// A stream that has come further than the copy is not given up.
+// A stream that is further than the copy is not given up.
 func TestRestoreBehind(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})

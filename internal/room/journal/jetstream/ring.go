@@ -9,31 +9,32 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// ring is what a room in a shard has said of the keys of its machines, up to a place. It follows from the messages of
-// the shard in their order, and from nothing else, so it is the same on each machine.
+// ring is the state of the machines' keys in a room of a shard, at a place. It follows only from the messages of the
+// shard in their order, so it is the same on each machine.
 type ring struct {
 	Place mail.Seq `json:"place"`
-	Seq   uint64   `json:"seq"` // of the message at that place, or before it
+	Seq   uint64   `json:"seq"` // of the message at that place, or the last before it
 	ID    string   `json:"id"`  // of that message
 
 	Machines map[mail.Machine]*keyed `json:"machines,omitempty"`
-	// Admits says that nobody comes in any more but by one who is in.
+	// Admits says that only a machine that is in can let another in.
 	Admits bool `json:"admits,omitzero"`
-	// Founder is the key of the machine that copied the room to where it is, and Copied that more of that may come.
+	// Founder is the key of the machine that copied the room to its lane, and Copied says that more of that copy may
+	// come.
 	Founder []byte `json:"founder,omitempty"`
 	Copied  bool   `json:"copied,omitzero"`
 
-	verified proof // the last batch whose signature was right
+	verified proof // the last batch whose signature was valid
 }
 
 // keyed is a machine whose key the room has, or had.
 type keyed struct {
 	Key  []byte       `json:"key,omitempty"`  // without one, the machine was removed
-	At   mail.Time    `json:"at"`             // when it was given, or removed
-	Last [ways]uint64 `json:"last,omitempty"` // the numbers of what it sent last
+	At   mail.Time    `json:"at"`             // when the key was given, or removed
+	Last [ways]uint64 `json:"last,omitempty"` // the last number on each way
 }
 
-// Why a message is none of the room's.
+// Reasons why a message does not count.
 const (
 	wrongKey    = "it is not signed with the key of that machine"
 	removedKey  = "that machine was removed from the room"
@@ -54,7 +55,7 @@ func (r *ring) clone() *ring {
 	return &c
 }
 
-// judge takes in the next message, and returns why it does not count; "": it does.
+// judge takes in the next message, and returns why it does not count; "" if it does.
 func (r *ring) judge(a *arrival) (why string) {
 	for _, x := range a.skipped {
 		if k := r.Machines[x.Machine]; k != nil {
@@ -79,7 +80,7 @@ func (r *ring) refuses(a *arrival) string {
 	return r.refusesKnown(a, k)
 }
 
-// refusesKnown is refuses for a name that has, or had, a key in the room.
+// refusesKnown is refuses for a machine that has, or had, a key in the room.
 func (r *ring) refusesKnown(a *arrival, k *keyed) string {
 	p := &a.proof
 	switch {
@@ -87,7 +88,7 @@ func (r *ring) refusesKnown(a *arrival, k *keyed) string {
 		return removedKey
 	case !r.signs(p, k.Key):
 		return wrongKey
-	case a.fence != "": // the room has ended here, however often this is said
+	case a.fence != "": // the room has ended here, however often the fence is repeated
 		return ""
 	case p.number <= k.Last[p.way]:
 		return sentBefore
@@ -104,7 +105,7 @@ func (r *ring) refusesKnown(a *arrival, k *keyed) string {
 	return ""
 }
 
-// isBase reports whether a message is one of those by which the room was copied to where it is.
+// isBase reports whether a message is part of the copy that founded the room in its lane.
 func (r *ring) isBase(a *arrival) bool {
 	p := &a.proof
 	switch {
@@ -112,13 +113,13 @@ func (r *ring) isBase(a *arrival) bool {
 		return false
 	case r.Place == 0 && p.signature != nil:
 		r.Founder = bytes.Clone(p.key)
-	case p.signature == nil: // of a version that signs nothing
+	case p.signature == nil: // from a version that does not sign
 		return r.Founder == nil && !r.Admits
 	}
 	return r.signs(p, r.Founder)
 }
 
-// refusesStranger is refuses for who has no key in the room.
+// refusesStranger is refuses for a machine that has no key in the room.
 func (r *ring) refusesStranger(a *arrival) string {
 	p := &a.proof
 	if r.Admits {
@@ -131,14 +132,14 @@ func (r *ring) refusesStranger(a *arrival) string {
 	switch {
 	case c.of != "" && r.Machines[c.of] != nil, c.admits && len(r.Machines) > 0:
 		return othersName
-	case len(c.key) > 0 && c.of == p.machine && p.by(c.key): // any other gives nobody a key
+	case len(c.key) > 0 && c.of == p.machine && p.by(c.key): // otherwise no key is given
 		r.learn(c, a)
 		r.Machines[c.of].Last[p.way] = p.number
 	}
 	return ""
 }
 
-// signs reports whether a message was signed with a key. Of a batch this is found out once.
+// signs reports whether a message was signed with a key. It verifies the signature of a batch once.
 func (r *ring) signs(p *proof, key []byte) bool {
 	v := &r.verified
 	if v.root == p.root && bytes.Equal(v.signature, p.signature) && bytes.Equal(v.key, key) && len(key) > 0 {
@@ -151,7 +152,7 @@ func (r *ring) signs(p *proof, key []byte) bool {
 	return true
 }
 
-// learn notes what a machine that may say so says of keys.
+// learn applies a change of keys by a machine that is allowed to make it.
 func (r *ring) learn(c change, a *arrival) {
 	switch {
 	case len(c.key) > 0:
@@ -173,20 +174,20 @@ func (r *ring) learn(c change, a *arrival) {
 	}
 }
 
-// change is what an event says of a machine that has to do with proofs.
+// change is an event's change to the keys of a room.
 type change struct {
-	of        mail.Machine // whose word it is
+	of        mail.Machine // the machine that makes it
 	key       []byte
 	left      bool
 	admits    bool
-	forOthers bool // another machine may say it
-	bad       bool // the key is none
+	forOthers bool // another machine may make it
+	bad       bool // the key is invalid
 	at        mail.Time
 }
 
 var mayBeChange = [][]byte{[]byte(`"machine"`), []byte(`"erased"`), []byte(`\u`)}
 
-// changeIn reads it from an event. Most are told by a glance that they say nothing of it.
+// changeIn reads the change from an event. A quick scan rules out most events.
 func changeIn(text []byte, always bool) (c change) {
 	if !always && !slices.ContainsFunc(mayBeChange, func(word []byte) bool { return bytes.Contains(text, word) }) {
 		return c
@@ -211,11 +212,11 @@ func parsed(s string) (key []byte, bad bool) {
 	return key, err != nil
 }
 
-// standing is what a ring says to the writer: a part of it that does not change any more.
+// standing is an immutable summary of a ring for the writer.
 type standing struct {
 	keys     map[mail.Machine]mail.MachineKey
 	admits   bool
-	numbered uint64 // the last number of this machine
+	numbered uint64 // this machine's last number
 	known    bool   // there is a ring
 }
 
@@ -230,7 +231,7 @@ func (r *ring) standing(me mail.Machine) standing {
 	return s
 }
 
-// same reports whether two rings say the same to a writer.
+// same reports whether a standing still agrees with a ring.
 func (s *standing) same(r *ring) bool {
 	if !s.known || s.admits != r.Admits || len(s.keys) != len(r.Machines) {
 		return false

@@ -17,19 +17,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Machines makes this machine known to the others on the cluster. Name, ID, Version, Rooms and Log of opts count.
+// Machines makes this machine known to the others on the cluster. It uses Name, ID, Version, Rooms and Log of opts.
 func (c *Cluster) Machines(ctx context.Context, opts MachineOptions) (*Machines, error) {
 	opts.Prefix, opts.Replicas, opts.Skew, opts.Trouble = c.cfg.Prefix, c.cfg.Replicas, c.Skew, c.Trouble
 	opts.Erasing = c.Lingering
 	return NewMachines(ctx, c.nc, opts)
 }
 
-// Warnings asks the servers how they are set up, for a second at most, and says what of that endangers mail.
+// Warnings asks the servers for their settings, for a second at most, and returns the dangers for mail.
 func (c *Cluster) Warnings(ctx context.Context) []string {
 	return Warnings(c.inspect(ctx), c.nc.ConnectedServerVersion(), len(c.cfg.URLs), c.cfg.Replicas)
 }
 
-// OnRooms has changed called whenever a room may have come or gone.
+// OnRooms calls changed whenever a room may have come or gone.
 func (c *Cluster) OnRooms(changed func()) error {
 	for _, what := range []string{"CREATED", "DELETED", "UPDATED"} {
 		_, err := c.nc.Subscribe("$JS.EVENT.ADVISORY.STREAM."+what+".*", func(m *nats.Msg) {
@@ -48,7 +48,7 @@ func (c *Cluster) OnRooms(changed func()) error {
 	return nil
 }
 
-// OnAppend has f called, once and soon, when somebody appends to a room. stop forgets about it.
+// OnAppend calls f, once and soon, when a machine appends to a room. stop cancels that.
 func (c *Cluster) OnAppend(room string, f func()) (stop func(), err error) {
 	once := sync.OnceFunc(f)
 	var subs []*nats.Subscription
@@ -75,19 +75,20 @@ func (c *Cluster) OnAppend(room string, f func()) (stop func(), err error) {
 // Listed is a room on the cluster.
 type Listed struct {
 	Last   mail.Seq
-	Moving mail.Machine // it is being moved here by that machine; "": it is here
-	Moved  mail.Machine // it is being moved to a file on that machine
-	// Dangers are what somebody has changed of the stream's settings that may lose mail, or stop the room.
+	Moving mail.Machine // that machine is moving it here; "": it is here
+	Moved  mail.Machine // it is moving to a file on that machine
+	// Dangers are changes to the stream's settings that may lose mail, or stop the room.
 	Dangers []string
-	// Headless says that no server leads its stream. The rest is from before, and zero if nothing is known.
+	// Headless says that no server leads its stream. The other fields are then the last known ones, and zero if there
+	// are none.
 	Headless bool
 }
 
-// Here reports whether the room is one, and to be used by all.
+// Here reports whether the room exists and all machines may use it.
 func (l Listed) Here() bool { return (l.Last > 0 || l.Headless) && l.Moving == "" && l.Moved == "" }
 
-// List returns the rooms on the cluster. One in which nothing ever happened is not one yet. Of those that have no
-// leader it returns what was last known.
+// List returns the rooms on the cluster, except those in which nothing ever happened. For those without a leader it
+// returns the last known state.
 func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
 	rooms, groups := make(map[string]Listed), make(map[string]group)
 	streams, headless, err := c.streams(ctx)
@@ -134,7 +135,7 @@ func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
 	return maps.Clone(rooms), nil
 }
 
-// listing says of a room what its stream does.
+// listing returns a room's entry from its stream.
 func (c *Cluster) listing(info *jetstream.StreamInfo) Listed {
 	l := Listed{Last: mail.Seq(info.State.LastSeq), Moving: mail.Machine(info.Config.Metadata[movingKey]),
 		Moved: mail.Machine(info.Config.Metadata[movedKey])}
@@ -144,8 +145,8 @@ func (c *Cluster) listing(info *jetstream.StreamInfo) Listed {
 	return l
 }
 
-// streams returns all streams, and the names of those for which no server speaks. The servers wait for these for four
-// seconds. The client library does not say which they are, and asks for them again and again.
+// streams returns all streams, and the names of those for which no server answers. The servers wait for these for
+// four seconds. The client library does not return their names, and asks for them again and again.
 func (c *Cluster) streams(ctx context.Context) (all []*jetstream.StreamInfo, silent []string, err error) {
 	for offset, total := 0, 1; offset < total; {
 		msg, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.LIST", fmt.Appendf(nil, `{"offset":%d}`, offset))
@@ -180,26 +181,26 @@ func (c *Cluster) streams(ctx context.Context) (all []*jetstream.StreamInfo, sil
 	return all, silent, nil
 }
 
-// Keys of a stream's metadata that say that the room is on its way.
+// Keys of a stream's metadata that say that the room is being moved.
 const (
 	movingKey = "pennypost-moving" // to the stream; the machine
 	movedKey  = "pennypost-moved"  // to a file; the machine
 )
 
-// Gone is what is kept of a room that was on the cluster.
+// Gone records what happened to a room that was on the cluster.
 type Gone struct {
-	To mail.Machine `json:"to,omitempty"` // where it is in a file now; "": it was removed
+	To mail.Machine `json:"to,omitempty"` // the machine that has it in a file now; "": it was removed
 	By mail.Machine `json:"by"`
 	At mail.Time    `json:"at"`
 }
 
-// goneBucket is where it is kept which rooms were on the cluster.
+// goneBucket returns the table of the rooms that were on the cluster.
 func (c *Cluster) goneBucket(ctx context.Context, create bool) (jetstream.KeyValue, error) {
 	return bucket(ctx, c.js, create, jetstream.KeyValueConfig{Bucket: c.cfg.Prefix + "-gone",
 		Replicas: c.cfg.Replicas, Description: "rooms of Pennypost that were removed, or moved to a file"})
 }
 
-// bucket returns a table on the servers, which is made if it is not there and create is set.
+// bucket returns a table on the servers, and creates it if there is none and create is set.
 func bucket(ctx context.Context, js jetstream.JetStream, create bool,
 	cfg jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
 	kv, err := js.KeyValue(ctx, cfg.Bucket)
@@ -209,7 +210,7 @@ func bucket(ctx context.Context, js jetstream.JetStream, create bool,
 	return kv, err
 }
 
-// Gone returns what became of a room that is on the cluster no more; false if it never was there.
+// Gone returns what happened to a room that is no longer on the cluster; false if it never was there.
 func (c *Cluster) Gone(ctx context.Context, room string) (Gone, bool, error) {
 	var g Gone
 	kv, err := c.goneBucket(ctx, false)
@@ -225,7 +226,7 @@ func (c *Cluster) Gone(ctx context.Context, room string) (Gone, bool, error) {
 	return g, false, err
 }
 
-// Forget notes what becomes of a room, and deletes its stream. Other machines make it anew only after Revive.
+// Forget records what happens to a room, and deletes its stream. Other machines create it again only after Revive.
 func (c *Cluster) Forget(ctx context.Context, room string, g Gone) error {
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -241,7 +242,7 @@ func (c *Cluster) Forget(ctx context.Context, room string, g Gone) error {
 	return c.Delete(ctx, room)
 }
 
-// Revive forgets what became of a room, so that it may be made anew.
+// Revive removes the record of what happened to a room, so that the room may be created again.
 func (c *Cluster) Revive(ctx context.Context, room string) error {
 	kv, err := c.goneBucket(ctx, false)
 	if err == nil {
@@ -253,13 +254,13 @@ func (c *Cluster) Revive(ctx context.Context, room string) error {
 	return err
 }
 
-// here returns why a room's stream is not to be used by this machine: it is on its way to another place.
+// here returns why this machine must not use a room's stream: it is being moved.
 func (c *Cluster) here(info *jetstream.StreamInfo) error {
 	meta := info.Config.Metadata
 	return c.isHere(meta[roomKey], mail.Machine(meta[movingKey]), mail.Machine(meta[movedKey]))
 }
 
-// isHere returns why a room is not to be used by this machine, by who is moving it here or has moved it to a file.
+// isHere returns why this machine must not use a room, given who is moving it here or has moved it to a file.
 func (c *Cluster) isHere(room string, moving, moved mail.Machine) error {
 	if moving != "" && moving != c.cfg.Machine {
 		return mail.Errorf(mail.Unavailable,
@@ -271,13 +272,13 @@ func (c *Cluster) isHere(room string, moving, moved mail.Machine) error {
 	return nil
 }
 
-// MovedTo is the error of using a room here that went to a file of another machine.
+// MovedTo returns the error of using a room here that went to a file of another machine.
 func MovedTo(room string, to mail.Machine) error {
 	return mail.Errorf(mail.Unavailable, "room %s was moved to a file on the machine %s, and can be used there only. "+
 		"To have it here again, type there: pennypost rooms move %s --to jetstream", room, to, room)
 }
 
-// mayMake returns why there is no stream of a room, and none is to be made: it was removed, or is elsewhere.
+// mayMake returns why a room has no stream and must not get one: it was removed, or is elsewhere.
 func (c *Cluster) mayMake(ctx context.Context, room string) error {
 	g, gone, err := c.Gone(ctx, room)
 	switch {

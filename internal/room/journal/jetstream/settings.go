@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// settingsPatience is how long servers have to say how they are set up.
+	// settingsPatience is how long servers have to report their settings.
 	settingsPatience = time.Second
-	// monitorPort is where servers usually have their monitoring.
+	// monitorPort is the servers' usual monitoring port.
 	monitorPort = "8222"
-	// oldest is the first version of the server that stores several messages as one.
+	// oldest is the first server version with atomic batches.
 	oldest = "2.12"
 )
 
-// Server is how a NATS server says that it is set up.
+// Server is the settings that a NATS server reports.
 type Server struct {
 	ID, Name, Version string
 
 	Synced   bool          // it syncs each write to its disk before it acknowledges it
-	Interval time.Duration // it does so as often, if not Synced
-	Size     int           // how many servers its cluster has
+	Interval time.Duration // how often it syncs otherwise
+	Size     int           // number of servers in its cluster
 }
 
-// varz is the part of the servers' own description that is looked at.
+// varz is the part of the servers' own description that matters here.
 type varz struct {
 	ID        string `json:"server_id"`
 	Name      string `json:"server_name"`
@@ -61,9 +61,9 @@ func (v *varz) server() (Server, bool) {
 		Interval: v.JetStream.Config.SyncInterval, Size: max(v.JetStream.Meta.Size, 1)}, true
 }
 
-// ReadSettings asks servers how they are set up: over nc, which works where the account may ask the system's, and at
-// their monitoring. Without monitor, that is looked for at the usual port of the hosts of urls. Those of which nothing
-// can be learned are left out.
+// ReadSettings reads the servers' settings: over nc, which works if the account may query the system account, and
+// from their monitoring. Without monitor, it tries the usual port on the hosts of urls. Servers that do not report
+// are left out.
 func ReadSettings(ctx context.Context, nc *nats.Conn, urls, monitor []string) []Server {
 	ctx, cancel := context.WithTimeout(ctx, settingsPatience)
 	defer cancel()
@@ -88,7 +88,7 @@ func ReadSettings(ctx context.Context, nc *nats.Conn, urls, monitor []string) []
 	if len(monitor) == 0 {
 		for _, u := range urls {
 			asking.Go(func() {
-				// another server of the same host may be what answers there
+				// another server on the same host may answer there
 				if v, ok := readMonitor(ctx, usualMonitor(u)); ok && strconv.Itoa(v.Port) == portOf(u) {
 					add(v)
 				}
@@ -101,7 +101,7 @@ func ReadSettings(ctx context.Context, nc *nats.Conn, urls, monitor []string) []
 	return servers
 }
 
-// askSystem asks all servers over a connection. Most accounts may not, and get no answer.
+// askSystem asks all servers over a connection. Most accounts are not allowed to, and get no answer.
 func askSystem(ctx context.Context, nc *nats.Conn, add func(*varz)) {
 	if !nc.IsConnected() {
 		return
@@ -130,7 +130,7 @@ func askSystem(ctx context.Context, nc *nats.Conn, add func(*varz)) {
 	}
 }
 
-// usualMonitor returns where the monitoring of a server would be.
+// usualMonitor returns the usual address of a server's monitoring.
 func usualMonitor(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -147,7 +147,7 @@ func portOf(server string) string {
 	return cmp.Or(u.Port(), "4222")
 }
 
-// readMonitor asks the monitoring at an address.
+// readMonitor reads the monitoring at an address.
 func readMonitor(ctx context.Context, address string) (*varz, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/varz", nil)
 	if err != nil {
@@ -163,8 +163,8 @@ func readMonitor(ctx context.Context, address string) (*varz, bool) {
 	return &v, err == nil
 }
 
-// Warnings says what of the servers endangers mail, in words for the person. connected is the version of a server that
-// is known without being asked, urls how many servers the configuration names, replicas how many keep a room.
+// Warnings returns the dangers for mail in the servers' settings, in words for the person. connected is the version
+// of the connected server, urls how many servers the configuration names, replicas how many keep a room.
 func Warnings(servers []Server, connected string, urls, replicas int) (out []string) {
 	warn := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	size := urls
@@ -199,7 +199,7 @@ func Warnings(servers []Server, connected string, urls, replicas int) (out []str
 	return out
 }
 
-// tooOld reports whether a version is before the oldest that will do; "" is not known.
+// tooOld reports whether a version is before oldest; "" is unknown, and not too old.
 func tooOld(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")

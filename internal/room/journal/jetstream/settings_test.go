@@ -10,7 +10,8 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// What the servers say of themselves, by their monitoring and over the system account, is what they were told.
+// The settings that servers report, by their monitoring and over the system account, are those of their
+// configuration.
 func TestReadSettings(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{Sync: "7s", Config: `

@@ -18,14 +18,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// roster is what is recorded of all rooms in shards, as of a moment.
+// roster is the recorded homes of all rooms in shards, at some moment.
 type roster struct {
 	mu    sync.Mutex
-	last  uint64          // of the stream in which it is recorded
-	homes map[string]home // by room; not to be changed
+	last  uint64          // sequence number in the stream of records
+	homes map[string]home // by room; must not be changed
 }
 
-// allHomes returns where all rooms are that are, or were, in shards. It is read again if something was recorded since.
+// allHomes returns the homes of all rooms that are, or were, in shards. It reads them again if something was recorded
+// since.
 func (c *Cluster) allHomes(ctx context.Context) (map[string]home, error) {
 	s, err := c.homes(ctx, false)
 	var info *jetstream.StreamInfo
@@ -65,7 +66,7 @@ func (c *Cluster) allHomes(ctx context.Context) (map[string]home, error) {
 	return homes, nil
 }
 
-// each calls f for the messages of a subject that a server has.
+// each calls f for all messages of a subject on a server.
 func (c *Cluster) each(ctx context.Context, s jetstream.Stream, subject string,
 	f func(m *nats.Msg, seq uint64) error) error {
 	b, err := (&lane{Stream: s}).subscribe(ctx, c.nc, 1, subject)
@@ -87,7 +88,7 @@ func (c *Cluster) each(ctx context.Context, s jetstream.Stream, subject string,
 	return nil
 }
 
-// listShards adds the rooms in shards to those that are listed. It returns those whose shard has no leader.
+// listShards adds the rooms in shards to the list. It returns those whose shard has no leader.
 func (c *Cluster) listShards(ctx context.Context, shards map[string]*jetstream.StreamInfo, headless []string,
 	rooms map[string]Listed, groups map[string]group) (silent []string, err error) {
 	homes, err := c.allHomes(ctx)
@@ -133,11 +134,11 @@ func (c *Cluster) listShards(ctx context.Context, shards map[string]*jetstream.S
 	return silent, nil
 }
 
-// spreadEvery is how often the leader of a shard is changed at most.
+// spreadEvery is the least time between two changes of a shard's leader.
 const spreadEvery = 30 * time.Second
 
-// spread has different servers lead the shards: after faults one may lead all of them. Each machine would choose the
-// same, so it does not matter which of them does.
+// spread makes different servers lead the shards: after faults one may lead all of them. Each machine would make the
+// same choice, so it does not matter which of them does it.
 func (c *Cluster) spread(shards map[string]*jetstream.StreamInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +153,7 @@ func (c *Cluster) spread(shards map[string]*jetstream.StreamInfo) {
 		peers := []string{ci.Leader}
 		for _, r := range ci.Replicas {
 			if r.Offline || !r.Current || r.Lag >= behindFrom {
-				return // it is not the time
+				return // try later
 			}
 			peers = append(peers, r.Name)
 		}
@@ -165,7 +166,7 @@ func (c *Cluster) spread(shards map[string]*jetstream.StreamInfo) {
 	}
 }
 
-// stepDown has the leader of a stream make way for another server.
+// stepDown makes the leader of a stream step down for another server.
 func (c *Cluster) stepDown(stream, to string) {
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
@@ -175,7 +176,7 @@ func (c *Cluster) stepDown(stream, to string) {
 	}
 }
 
-// leaveStream deletes the stream that a room had to itself before it was moved to a shard, some time after that.
+// leaveStream deletes a room's own stream some time after the room was moved to a shard.
 func (c *Cluster) leaveStream(room string) {
 	if !c.sweeping.CompareAndSwap(false, true) {
 		return
@@ -194,7 +195,7 @@ func (c *Cluster) leaveStream(room string) {
 	})
 }
 
-// count returns how many messages a shard has of each subject.
+// count returns the number of messages of each subject in a shard.
 func (c *Cluster) count(ctx context.Context, shard string) (map[string]uint64, error) {
 	s, err := c.handle(ctx, shard)
 	if err != nil {
@@ -207,13 +208,13 @@ func (c *Cluster) count(ctx context.Context, shard string) (map[string]uint64, e
 	return info.State.Subjects, nil
 }
 
-// shardBase begins the subjects of a room in its shard.
+// shardBase returns the prefix of a room's subjects in its shard.
 func (c *Cluster) shardBase(room string, h home) string {
 	return c.shardSubject(h.Shard) + escape(room) + "." + strconv.Itoa(h.Generation)
 }
 
-// sweep deletes, beside what else is done, what rooms have left in shards in which they are no more: one of them at a
-// time. All machines may do so at once.
+// sweep deletes, in the background, the remains of rooms in shards that they have left: one at a time. All machines
+// may do so at the same time.
 func (c *Cluster) sweep(homes map[string]home, counts map[string]map[string]uint64) {
 	for shard, subjects := range counts {
 		for subject, n := range subjects {
@@ -237,8 +238,8 @@ func (c *Cluster) isSwept(subject string) bool {
 	return c.swept[subject]
 }
 
-// sweepOne deletes the messages of a subject but the fence, unless it is busy with another. The fence stays for those
-// who still write there, and are told so when they come to it.
+// sweepOne deletes the messages of a subject except the fence, unless it is busy with another. The fence stays for
+// machines that still write there, and that stop when they reach it.
 func (c *Cluster) sweepOne(shard, subject string) {
 	if !c.sweeping.CompareAndSwap(false, true) {
 		return
@@ -262,12 +263,12 @@ func (c *Cluster) sweepOne(shard, subject string) {
 	})
 }
 
-// deletedAtOnce is how many of the messages that a room has left are deleted at once. With more, other rooms of the
-// shard get slower.
+// deletedAtOnce is how many messages that a room has left are deleted concurrently. More would slow the other rooms
+// of the shard.
 const deletedAtOnce = 16
 
-// sweepSubject deletes the messages of a subject but for its first fence. They are not written over, which would take
-// a shard seconds for a hundred of them.
+// sweepSubject deletes the messages of a subject except its first fence. They are not overwritten, which would take a
+// shard seconds per hundred messages.
 func (c *Cluster) sweepSubject(ctx context.Context, s jetstream.Stream, subject string) error {
 	var fence uint64
 	var left []uint64
@@ -304,7 +305,7 @@ func (c *Cluster) sweepSubject(ctx context.Context, s jetstream.Stream, subject 
 	return err
 }
 
-// Delete removes a room from the cluster, with all that is in it. There being none is no error.
+// Delete removes a room and its content from the cluster. It is not an error if there is none.
 func (c *Cluster) Delete(ctx context.Context, room string) error {
 	h, err := c.home(ctx, room)
 	if err == nil && (h.Shard != "" || h.Next != nil) {
@@ -316,7 +317,7 @@ func (c *Cluster) Delete(ctx context.Context, room string) error {
 	return c.deleteStream(ctx, room)
 }
 
-// vacate ends a room in a shard, in which it is not any more.
+// vacate ends a room in a shard that it has left.
 func (c *Cluster) vacate(ctx context.Context, room string, h home) error {
 	if h.Shard != "" {
 		if err := c.fence(ctx, c.shardBase(room, h)+".log", removed); err != nil {
@@ -331,8 +332,8 @@ func (c *Cluster) vacate(ctx context.Context, room string, h home) error {
 	return err
 }
 
-// dangers says what of a stream's settings may lose mail, show what is old, or stop its rooms. Somebody changed them:
-// they are made otherwise.
+// dangers returns the settings of a stream that may lose mail, show old state, or stop its rooms. Someone must have
+// changed them after the stream was created.
 func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
 	to := c.config(is.Metadata[roomKey])
 	if strings.HasPrefix(is.Name, c.cfg.Prefix+shardWord) {

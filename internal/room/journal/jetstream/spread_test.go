@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestSpread holds that different servers come to lead the shards, also after one server led all of them.
+// TestSpread checks that different servers lead the shards in the end, even after one server led all of them.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -42,7 +42,7 @@ func TestSpread(t *testing.T) {
 		for i := range 3 {
 			c.stepDown(fmt.Sprint("pennypost_shard_", i+1), all)
 		}
-		time.Sleep(500 * time.Millisecond) // asked all the time, they do not come to rest
+		time.Sleep(500 * time.Millisecond) // without a pause, they do not settle
 		return false
 	})
 	awaitMachines(t, "each is led by another", func() bool {

@@ -13,21 +13,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// duplicates is for how long the servers know the id of a message, so that it is stored once however often it is
+// duplicates is how long the servers remember the id of a message, so that it is stored once however often it is
 // sent: longer than any sender tries.
 const duplicates = 10 * time.Minute
 
-// roomKey is where the metadata of a stream says which room it is.
+// roomKey is the key in a stream's metadata for the name of its room.
 const roomKey = "pennypost-room"
 
-// streamName returns the name of a room's stream. Names of streams are names of directories at the servers, and may
-// not hold what separates subjects.
+// streamName returns the name of a room's stream. Servers name directories after streams, and stream names must not
+// contain the separators of subjects.
 func (c *Cluster) streamName(room string) string { return c.cfg.Prefix + "_room_" + escape(room) }
 
 func (c *Cluster) subject(room string) string { return c.cfg.Prefix + ".room." + escape(room) }
 
 // escape leaves lower case letters, digits and - as they are, and writes every other byte as _ and two hexadecimal
-// digits: upper case letters too, because some file systems take A for a.
+// digits: upper case letters too, because some file systems ignore case.
 func escape(room string) string {
 	var b strings.Builder
 	for _, c := range []byte(room) {
@@ -42,7 +42,7 @@ func escape(room string) string {
 
 func (c *Cluster) isRoom(stream string) bool { return strings.HasPrefix(stream, c.streamName("")) }
 
-// roomOf returns the room of a stream; "": it is of none.
+// roomOf returns the room of a stream; "": it is no room's.
 func (c *Cluster) roomOf(stream string) string {
 	if !c.isRoom(stream) {
 		return ""
@@ -66,7 +66,7 @@ func unescape(word string) string {
 	return b.String()
 }
 
-// config is how a room's stream is to be.
+// config returns the configuration of a room's stream.
 func (c *Cluster) config(room string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: c.streamName(room), Subjects: []string{c.subject(room)}, Metadata: map[string]string{roomKey: room},
@@ -76,7 +76,7 @@ func (c *Cluster) config(room string) jetstream.StreamConfig {
 	}
 }
 
-// stream returns the stream of a room as its leader has it, and makes it if create is set and there is none.
+// stream returns the stream of a room as its leader has it, and creates it if create is set and there is none.
 func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstream.Stream, *jetstream.StreamInfo,
 	error) {
 	look, cancel := context.WithTimeout(ctx, patience)
@@ -101,7 +101,7 @@ func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstre
 	return s, info, c.takesBatches(&info.Config)
 }
 
-// takesBatches returns an error if a stream takes no several messages at once.
+// takesBatches returns an error if a stream does not take atomic batches.
 func (c *Cluster) takesBatches(cfg *jetstream.StreamConfig) error {
 	if cfg.AllowAtomicPublish {
 		return nil
@@ -140,9 +140,9 @@ func (c *Cluster) uncopied(ctx context.Context, room string) error {
 		"restore %s", room, by, room)
 }
 
-// deleteStream removes the stream of a room. There being none is no error.
+// deleteStream removes the stream of a room. It is not an error if there is none.
 func (c *Cluster) deleteStream(ctx context.Context, room string) error {
-	_, err := c.js.Stream(ctx, c.streamName(room)) // servers of our own refuse to delete, and are not asked in vain
+	_, err := c.js.Stream(ctx, c.streamName(room)) // our own servers refuse deletion, so do not ask them needlessly
 	if err == nil {
 		err = c.js.DeleteStream(ctx, c.streamName(room))
 	}

@@ -14,13 +14,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Tried is what became of a test message.
+// Tried is the result of a test message.
 type Tried struct {
 	Wrote, Read time.Duration
 	Through     string // the server over which it was read
 }
 
-// Try writes a test message to the servers, to a table of its own that no room knows, and reads it over another
+// Try writes a test message to the servers, in a table of its own outside all rooms, and reads it over another
 // server, if there is one.
 func (c *Cluster) Try(ctx context.Context) (t Tried, err error) {
 	if err := c.Trouble(); err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster) Try(ctx context.Context) (t Tried, err error) {
 		if entry, err = kv.Get(ctx, key); err == nil && string(entry.Value()) == text {
 			t.Read = time.Since(began)
 			return t, nil
-		} // any server may answer, also one that does not have it yet
+		} // any server may answer, even one that does not have it yet
 	}
 	return t, untried("read over "+t.Through, err)
 }
@@ -62,7 +62,7 @@ func untried(what string, err error) error {
 		Msg: fmt.Sprintf("a test message could not be %s: %v", what, err)}
 }
 
-// another connects to a server that is not the one to which this machine is connected, or to that if no other answers.
+// another connects to a server other than the connected one, or to that if no other answers.
 func (c *Cluster) another() (*nats.Conn, error) {
 	here := strings.TrimSuffix(c.nc.ConnectedUrl(), "/")
 	urls := slices.DeleteFunc(slices.Clone(c.cfg.URLs), func(u string) bool {

@@ -11,11 +11,11 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// streamFile is what problems of the stream name as their file.
+// streamFile is the file name in problems of the stream.
 const streamFile = "the stream"
 
-// Verify implements journal.Verifier. It checks the files, and compares what they say with the stream, place by place:
-// machines that are equal to the stream are equal.
+// Verify implements journal.Verifier. It checks the files, and compares them with the stream, place by place:
+// machines that equal the stream equal each other.
 func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
 	v, err := j.local.Verify(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
 	return v, j.compareAll(ctx, &v)
 }
 
-// Repair implements journal.Verifier. What is missing from the journal is fetched from the stream.
+// Repair implements journal.Verifier. It fetches events that are missing from the journal from the stream.
 func (j *Journal) Repair(ctx context.Context) (mail.Verification, error) {
 	v, err := j.local.Repair(ctx)
 	if err != nil {
@@ -47,11 +47,11 @@ func (j *Journal) Repair(ctx context.Context) (mail.Verification, error) {
 	return v, err
 }
 
-// compareAll adds what differs between the copy and the stream.
+// compareAll adds the differences between the copy and the stream.
 func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 	var found []mail.Problem
 	problem := func(format string, args ...any) {
-		if len(v.Problems)+len(found) < 1000 { // as many as for the files
+		if len(v.Problems)+len(found) < 1000 { // the same limit as for the files
 			found = append(found, mail.Problem{File: streamFile, Text: fmt.Sprintf(format, args...)})
 		}
 	}
@@ -69,10 +69,10 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 	return ctx.Err()
 }
 
-// sums are of the texts of events, by their places; 0 where there is none.
+// sums are checksums of the texts of events, by place; 0 where there is none.
 type sums []uint64
 
-// sums returns what the copy and its archive have up to a place.
+// sums returns the checksums of the copy and its archive up to a place.
 func (j *Journal) sums(ctx context.Context, last mail.Seq) (sums, error) {
 	here := make(sums, last+1)
 	return here, j.local.Lines(ctx, true, func(l jsonl.Line) error {
@@ -83,13 +83,13 @@ func (j *Journal) sums(ctx context.Context, last mail.Seq) (sums, error) {
 	})
 }
 
-// sumOf is 64 bits of a SHA-256, and never 0.
+// sumOf returns 64 bits of the SHA-256, never 0.
 func sumOf(text []byte) uint64 {
 	sum := sha256.Sum256(text)
 	return max(binary.BigEndian.Uint64(sum[:]), 1)
 }
 
-// differ reports whether there is another event at a place than one with this text.
+// differ reports whether there is an event at a place, and its text is another one.
 func (s sums) differ(at mail.Seq, text []byte) bool {
 	return at < mail.Seq(len(s)) && s[at] != 0 && s[at] != sumOf(text)
 }
@@ -97,12 +97,12 @@ func (s sums) differ(at mail.Seq, text []byte) bool {
 var errCutUp = errors.New("somebody has deleted messages from the stream. What a machine has of them is " +
 	"appended again")
 
-// compareStream reports what differs.
+// compareStream reports the differences.
 func (j *Journal) compareStream(ctx context.Context, l *lane, problem func(format string, args ...any)) error {
 	for _, danger := range j.cluster.dangers(&l.info.Config) {
 		problem("%s", danger)
 	}
-	last := j.local.Last() // what comes later is not compared
+	last := j.local.Last() // later events are not compared
 	here, err := j.sums(ctx, last)
 	if err != nil {
 		return err

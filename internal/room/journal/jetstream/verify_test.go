@@ -35,7 +35,7 @@ func verify(t *testing.T, v mail.Verification, err error, want ...string) {
 	}
 }
 
-// A copy that lost lines gets them from the stream again, and verify names what the stream has lost.
+// A copy that lost lines gets them back from the stream, and verify names the lines that the stream has lost.
 func TestVerifyComparesMachines(t *testing.T) {
 	c := connect(t, natstest.Start(t, 3, natstest.Options{}).URLs())
 	dirs := [2]string{t.TempDir(), t.TempDir()}
@@ -91,7 +91,7 @@ func TestVerifyComparesMachines(t *testing.T) {
 	verify(t, v, err, "forgets what is older than 1h", "also from one that is behind", "somebody has deleted messages")
 }
 
-// Where a copy was opened without servers, Repair fetches what is missing once they are there.
+// If a copy was opened without servers, Repair fetches the missing events once the servers are there.
 func TestPutBack(t *testing.T) {
 	dir := t.TempDir()
 	j, err := jsonl.Open(dir, jsonl.Options{Copy: true})

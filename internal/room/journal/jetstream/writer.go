@@ -15,18 +15,19 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// What messages are sent with.
+// Headers and times of sending.
 const (
 	headerBatch     = "Nats-Batch-Id"
 	headerBatchSeq  = "Nats-Batch-Sequence"
-	headerGone      = "Pennypost-Gone" // of a message that holds a place of which nothing is known
+	headerGone      = "Pennypost-Gone" // of a message for a place whose content is unknown
 	headerCommit    = "Nats-Batch-Commit"
-	afterHeader     = "Pennypost-After" // up to which place whoever sent a message had the room
+	afterHeader     = "Pennypost-After" // the last place that the sender's copy had
 	placeHeader     = "Pennypost-Place" // of a message that is copied, or put back
 	headerID        = nats.MsgIdHdr
 	firstAttempt    = 400 * time.Millisecond
 	pauseOfAttempts = 50 * time.Millisecond
-	// shortestAttempt is what an attempt must have to be begun, if it is known that those before it stored nothing.
+	// shortestAttempt is the least time left to begin an attempt when all earlier ones are known to have stored
+	// nothing.
 	shortestAttempt = 200 * time.Millisecond
 )
 
@@ -36,26 +37,27 @@ type flight struct {
 	texts    [][]byte
 	ids      []string
 	behind   *mail.Seq
-	first    mail.Seq // the place of the first event, if that is known before; else 0
+	first    mail.Seq // the place of the first event if it is known in advance; else 0
 	expect   *uint64  // where the last message of the stream, or of the room in a shard, must be; nil: see behind
 	deadline time.Time
-	seen     chan mail.Seq // one slot: the follower has placed the last message there
+	seen     chan mail.Seq // one slot: the place at which the follower has placed the last message
 
-	// moved gets a value when the room has ended where this was sent to, without it, and goes on elsewhere. One slot.
+	// moved gets a value when the room has ended at the subject without this batch, and continues elsewhere. One
+	// slot.
 	moved  chan struct{}
 	here   bool   // the follower has placed its last message; guarded by Journal.mu
 	sentTo string // the subject
 
-	refused chan error // one slot: it does not count
-	way     int        // by which it is sent, and the number of its first message there
+	refused chan error // one slot: why it does not count
+	way     int        // on which it is sent, and the number of its first message there
 	number  uint64
 
 	placed bool     // the follower has placed it
-	data   [][]byte // what is sent for each text
+	data   [][]byte // the data to send for each text
 	packed []bool   // whether that is packed
 
 	unchecked bool // it may be sent before the copy was compared with the stream
-	assumed   bool // the last attempt took it that the last message of the room is not erased
+	assumed   bool // the last attempt assumed that the last message of the room is not erased
 }
 
 func newFlight(behind *mail.Seq) *flight {
@@ -63,7 +65,7 @@ func newFlight(behind *mail.Seq) *flight {
 		refused: make(chan error, 1)}
 }
 
-// send sends a batch, sees that it is in the copy, and tells its senders.
+// send sends a batch, waits until it is in the copy, and tells its senders the result.
 func (j *Journal) send(f *flight) {
 	last, err := j.deliver(f)
 	j.forget(f)
@@ -77,15 +79,15 @@ func (j *Journal) send(f *flight) {
 	}
 }
 
-// forget has nobody wait for a batch in the stream any more.
+// forget stops the wait for a batch in the stream.
 func (j *Journal) forget(f *flight) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.pending, f.ids[len(f.ids)-1])
 }
 
-// deliver stores a batch and sees that it is in the copy. What is larger than the servers take at once goes in parts,
-// each directly behind the one before.
+// deliver stores a batch and waits until it is in the copy. A batch that is larger than the servers' limit is sent in
+// parts, each directly after the one before.
 func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 	whole := *f
 	for len(f.texts) > maxBatch && err == nil {
@@ -112,7 +114,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 
 func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 	deadline := f.deadline
-	for _, text := range f.texts { // a second more for each megabyte, which checkpoints may have
+	for _, text := range f.texts { // one more second per megabyte, for checkpoints
 		deadline = deadline.Add(time.Duration(len(text)) * time.Microsecond)
 	}
 	if half := time.Now().Add(patience / 2); deadline.Before(half) {
@@ -129,10 +131,10 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 	}
 }
 
-// errAgain means that what was sent does not count, because the room was moved, and is to be sent to where it is.
+// errAgain means that a batch does not count, because the room was moved, and must be sent to the new lane.
 var errAgain = errors.New("the room was moved")
 
-// again has a batch sent again.
+// again makes a flight send its batch again.
 func (f *flight) again() {
 	select {
 	case f.moved <- struct{}{}:
@@ -140,9 +142,9 @@ func (f *flight) again() {
 	}
 }
 
-// storeBy sends a batch until its outcome is known, or time is up, and returns where its last message is.
+// storeBy sends a batch until the outcome is known, or time is up, and returns where its last message is.
 func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (last mail.Seq, err error) {
-	f.pack() // before the first attempt, whose time is short
+	f.pack() // before the first attempt, which has little time
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	sure := true // that nothing is stored
@@ -152,7 +154,7 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 			return last, nil
 		}
 		of, answered := errors.AsType[*failure](err)
-		if answered && of.Code == codeHasIDs && !f.unchecked { // an attempt before it came through
+		if answered && of.Code == codeHasIDs && !f.unchecked { // an earlier attempt came through
 			return j.awaitSeen(ctx, f)
 		}
 		if final := j.final(err, f, sure); final != nil {
@@ -164,7 +166,7 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		switch last, known, failed := j.outcome(ctx, f, time.After(pauseOfAttempts)); {
 		case known:
 			return last, failed
-		case sure && time.Until(deadline) < shortestAttempt: // another one would be in doubt
+		case sure && time.Until(deadline) < shortestAttempt: // the outcome of another one would be in doubt
 			return 0, j.notSent(err)
 		case ctx.Err() == nil:
 		default:
@@ -173,7 +175,7 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 	}
 }
 
-// pack makes what is sent for each text.
+// pack prepares the data to send for each text.
 func (f *flight) pack() {
 	for i, text := range f.texts {
 		data, packed := pack(text)
@@ -181,8 +183,9 @@ func (f *flight) pack() {
 	}
 }
 
-// final returns what senders are told of a refusal that no other attempt mends, nil if one may. An attempt before it,
-// of which nobody knows, may be what stands behind the place, so what does has to be seen first.
+// final returns the error for the senders of a batch after a refusal that no retry can change, nil if a retry may.
+// The event that is in the way may be from an earlier attempt whose outcome is unknown, so that event must be seen
+// first.
 func (j *Journal) final(err error, f *flight, sure bool) error {
 	of, answered := errors.AsType[*failure](err)
 	switch {
@@ -201,22 +204,22 @@ func (j *Journal) final(err error, f *flight, sure bool) error {
 	return nil
 }
 
-// isNotBehind reports whether a batch that the servers refused for what is before it has to stay away.
+// isNotBehind reports whether a batch that the servers refused because of the event before it must not be appended.
 func (j *Journal) isNotBehind(f *flight, sure bool) bool {
 	if f.assumed && j.local.Last() <= *f.behind {
-		return false // the message before it may be erased, and the servers have to be asked
+		return false // the message before it may be erased: ask the servers
 	}
 	return sure || f.unchecked || f.behind != nil && j.cameBetween(f)
 }
 
-// cameBetween reports whether another event is at the place at which a batch would have to be.
+// cameBetween reports whether another event has the place that a batch would need.
 func (j *Journal) cameBetween(f *flight) bool {
 	place := *f.behind + 1
 	return j.local.Last() >= place && !j.holds(place, f.texts[0])
 }
 
-// outcome waits until the follower has seen the last message of a batch, or the room has ended. known is false if time
-// was up before.
+// outcome waits until the follower has seen the last message of a batch, or the room has ended. known is false if
+// time was up first.
 func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (last mail.Seq, known bool, err error) {
 	select {
 	case last := <-f.seen:
@@ -235,8 +238,8 @@ func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (
 	return 0, false, nil
 }
 
-// attempt sends a batch once, waits for the answer, and returns the place of the last message. An answer that says no
-// is a *failure.
+// attempt sends a batch once, waits for the answer, and returns the place of the last message. A negative answer is a
+// *failure.
 func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (mail.Seq, error) {
 	connection, _, err := j.cluster.connection()
 	if err != nil {
@@ -255,13 +258,13 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	msgs := j.messages(f, shared) // which whoever does not wait any more may change
+	msgs := j.messages(f, shared) // the goroutine below may outlive this attempt and change them
 	if err := j.expect(ctx, f, shared, msgs[0]); err != nil {
 		return 0, err
 	}
 	var last mail.Seq
 	done := make(chan error, 1)
-	go func() { // which may have to wait longer: see Cluster.nc
+	go func() { // which may take longer: see Cluster.nc
 		place, err := j.cluster.store(ctx, msgs)
 		last = place
 		done <- err
@@ -274,7 +277,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 }
 
-// expect has the servers take a message only if it comes directly behind what f says.
+// expect makes the servers take a message only directly after the position that f requires.
 func (j *Journal) expect(ctx context.Context, f *flight, shared bool, first *nats.Msg) (err error) {
 	header := nats.ExpectedLastSeqHdr
 	if shared {
@@ -295,9 +298,9 @@ func (j *Journal) expect(ctx context.Context, f *flight, shared bool, first *nat
 	return err
 }
 
-// lastBefore returns where in a shard the last message of the room is, if the next one gets a place. A *failure says
-// that others have it, or that this is not known yet. What this machine has is enough, unless the message was erased:
-// then the servers know it no more.
+// lastBefore returns where in a shard the last message of the room is, if the next one would get a place. A *failure
+// says that another event has it, or that this is not known yet. What this machine knows is enough, unless the
+// message was erased: then the servers no longer know it.
 func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (at uint64, assumed bool, err error) {
 	if here := j.lastPoint(); assume && here.Place == place-1 {
 		return here.Seq, true, nil
@@ -314,21 +317,21 @@ func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (
 	switch {
 	case l.end != place-1, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
 		return 0, false, &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
-	case here.Place != place-1: // what is there comes in a moment
+	case here.Place != place-1: // the copy will reach it in a moment
 		return 0, false, &failure{Code: codeInFlight, Text: "the copy is not as far"}
 	}
 	return seq, false, nil
 }
 
-// lastPoint returns where in a shard the last message of the copy is, or one before it.
+// lastPoint returns the position of the copy's last message in a shard, or of one before it.
 func (j *Journal) lastPoint() point {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.points.before(j.local.Last())
 }
 
-// idsOf begins the ids of messages that are sent to a subject. A shard knows those of all its rooms, and of what they
-// were before they were moved.
+// idsOf returns the prefix of the ids of messages to a subject. A shard has the ids of all its rooms, and of their
+// earlier generations.
 func idsOf(subject string, shared bool) string {
 	if shared {
 		return subject + "."
@@ -336,7 +339,7 @@ func idsOf(subject string, shared bool) string {
 	return ""
 }
 
-// messages makes the messages of a batch, for a shard or for a stream of the room's own.
+// messages returns the messages of a batch, for a shard or for a stream of the room's own.
 func (j *Journal) messages(f *flight, shared bool) []*nats.Msg {
 	after := []string{strconv.FormatUint(uint64(j.local.Last()), 10)}
 	msgs := make([]*nats.Msg, len(f.texts))
@@ -364,7 +367,8 @@ func (j *Journal) messages(f *flight, shared bool) []*nats.Msg {
 	return msgs
 }
 
-// store sends messages that are stored all or none, waits for the answer, and returns the sequence of the last one.
+// store sends messages that are stored all or none, waits for the answer, and returns the sequence number of the last
+// one.
 func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg) (mail.Seq, error) {
 	commit := msgs[len(msgs)-1]
 	if len(msgs) > 1 {
@@ -393,14 +397,14 @@ func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg) (mail.Seq, error)
 	return a.Sequence, nil
 }
 
-// begin sends all of a batch but its last message. Batches do not interleave, because the servers refuse some of those
-// that do.
+// begin sends all of a batch except its last message. Batches do not interleave, because the servers refuse some of
+// those that do.
 func (c *Cluster) begin(msgs []*nats.Msg) error {
 	c.publishing.Lock()
 	defer c.publishing.Unlock()
 	for _, m := range msgs {
 		if err := c.publish(m); err != nil {
-			return noConnection{err} // without its end, a batch counts for nothing
+			return noConnection{err} // without its end, a batch is ignored
 		}
 	}
 	return nil
@@ -415,7 +419,7 @@ func (j *Journal) awaitSeen(ctx context.Context, f *flight) (mail.Seq, error) {
 	return last, err
 }
 
-// beforeEnd returns where a batch is in a room that has ended, or that it is not in it.
+// beforeEnd returns the place of a batch in a room that has ended, or an error if it is not in it.
 func (j *Journal) beforeEnd(f *flight) (mail.Seq, error) {
 	select {
 	case last := <-f.seen:

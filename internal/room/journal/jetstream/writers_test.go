@@ -18,10 +18,10 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// told is what senders were told of their notes.
+// told records what senders were told about their notes.
 type told struct {
 	mu      sync.Mutex
-	stored  map[string]mail.Seq // by body, and where
+	stored  map[string]mail.Seq // place by body
 	refused map[string]bool     // nothing was stored
 	unknown map[string]bool
 }
@@ -37,7 +37,7 @@ func (o *told) count() int {
 	return len(o.stored)
 }
 
-// send appends some notes in one call and notes what the sender is told.
+// send appends some notes in one call and records what the sender is told.
 func (o *told) send(t *testing.T, j *jetstream.Journal, texts ...string) error {
 	events := make([]mail.Event, len(texts))
 	for i, text := range texts {
@@ -45,7 +45,7 @@ func (o *told) send(t *testing.T, j *jetstream.Journal, texts ...string) error {
 	}
 	began := time.Now()
 	last, err := j.Append(context.Background(), events...)
-	if took := time.Since(began); took > 5*time.Second { // two, and what a busy machine adds
+	if took := time.Since(began); took > 5*time.Second { // two, and a margin for a busy machine
 		t.Errorf("Append took %v", took)
 	}
 	o.mu.Lock()
@@ -65,7 +65,7 @@ func (o *told) send(t *testing.T, j *jetstream.Journal, texts ...string) error {
 	return err
 }
 
-// check fails the test unless events are what senders were told.
+// check fails the test unless events agree with what senders were told.
 func (o *told) check(t *testing.T, events []mail.Event) {
 	t.Helper()
 	count := bodies(events)
@@ -92,8 +92,8 @@ func (o *told) check(t *testing.T, events []mail.Event) {
 	t.Logf("stored %d, refused %d, unknown %d", len(o.stored), len(o.refused), len(o.unknown))
 }
 
-// Post offices on several machines write to one stream, each several events at once: all have them in one order, each
-// once, and what was appended by one call stands together.
+// Post offices on several machines write to one stream, each several events at the same time: all have them in one
+// order, each once, and the events of one call are adjacent.
 func TestManyMachines(t *testing.T) {
 	const machines, writers, each = 3, 4, 25
 	var journals []*jetstream.Journal
@@ -135,8 +135,8 @@ func TestManyMachines(t *testing.T) {
 	}
 }
 
-// TestBehindWhileOthersWrite holds that what was taken behind a place stands directly behind it, though others append
-// all the time: a checkpoint that stands elsewhere counts for nothing.
+// TestBehindWhileOthersWrite checks that an event that was accepted after a place is directly after it, even if
+// others append all the time: a checkpoint elsewhere would be ignored.
 func TestBehindWhileOthersWrite(t *testing.T) {
 	writer, other := openAlone(t, "busy"), openAlone(t, "busy")
 	ctx, stop := context.WithCancel(t.Context())
@@ -176,7 +176,7 @@ func openAlone(t *testing.T, room string) *jetstream.Journal {
 	return open(t, connect(t, shared(t).URLs()), room, t.TempDir())
 }
 
-// An event that is larger than what the servers take at once is packed, and one that is too large even so is refused.
+// An event that is larger than the servers' limit is packed, and one that is too large even then is refused.
 func TestLargeEvents(t *testing.T) {
 	c := connect(t, shared(t).URLs())
 	j, far := open(t, c, "large", t.TempDir()), open(t, c, "large", t.TempDir())
@@ -193,7 +193,7 @@ func TestLargeEvents(t *testing.T) {
 	v, err := far.Verify(t.Context())
 	verify(t, v, err)
 	rnd := rand.New(rand.NewPCG(16, 2))
-	for i := range large.Trimmed { // which does not get smaller
+	for i := range large.Trimmed { // does not compress
 		large.Trimmed[i] = mail.ID(fmt.Sprintf("%x%x", rnd.Uint64(), rnd.Uint64()))
 	}
 	_, err = j.Append(t.Context(), mail.Event{At: 1, Checkpoint: large})
@@ -202,7 +202,7 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// Answers of the servers are lost, and connections are. What senders were told is true, however often it was sent.
+// Answers of the servers and connections are lost. What senders were told is true, however often an event was sent.
 func TestLostAcknowledgements(t *testing.T) {
 	p := natstest.NewLink(t, shared(t).Servers[0].Client)
 	j := open(t, connect(t, []string{p.URL()}), "acks", t.TempDir())
@@ -217,13 +217,13 @@ func TestLostAcknowledgements(t *testing.T) {
 					texts = append(texts, fmt.Sprint(w, "-", i, "-", part))
 				}
 				if told.send(t, j, texts...) != nil {
-					time.Sleep(10 * time.Millisecond) // as whoever tries again
+					time.Sleep(10 * time.Millisecond) // like a sender that retries
 				}
 			}
 		})
 	}
 	rnd := rand.New(rand.NewPCG(16, 1))
-	for round := 0; round < 8 || told.count() < 20 && round < 200; round++ { // on a busy machine little is stored in 8
+	for round := 0; round < 8 || told.count() < 20 && round < 200; round++ { // a busy machine stores little in 8
 		time.Sleep(time.Duration(rnd.IntN(200)) * time.Millisecond)
 		p.Lose(true)
 		time.Sleep(time.Duration(rnd.IntN(150)) * time.Millisecond)
@@ -244,8 +244,8 @@ func TestLostAcknowledgements(t *testing.T) {
 	}
 }
 
-// The server that leads the room is killed under senders and followers: nothing that was acknowledged is lost, and
-// nothing comes twice. Without servers nothing is stored, what is there can be read, and it goes on by itself.
+// The leader of the room is killed while machines send and follow: no acknowledged event is lost or duplicated.
+// Without servers nothing is stored, the copy can be read, and the room recovers by itself.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

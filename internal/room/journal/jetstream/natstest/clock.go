@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/clocktest"
 )
 
-// Clocked returns the path of a server's program whose clock SetClock sets. It is built once for each Version, from
-// the same module as the other.
+// Clocked returns the path of a server program whose clock SetClock can set. It is built once for each Version, from
+// the same module as the normal one.
 func Clocked() (string, error) {
 	if os.Getenv("NATS_SERVER") != "" {
 		return "", errors.New("the program that $NATS_SERVER names was built with the clock of the system")
@@ -41,11 +41,11 @@ func Clocked() (string, error) {
 
 func (s *Server) clock() string { return s.Dir + ".clock" }
 
-// SetClock puts the clock of a server with Options.Clocks off by so much, in whole seconds, also over restarts. A
-// server that runs has that time some milliseconds later.
+// SetClock shifts the clock of a server with Options.Clocks by off, in whole seconds, even across restarts. A running
+// server follows some milliseconds later.
 func (s *Server) SetClock(off time.Duration) error { return clocktest.Set(s.clock(), off) }
 
-// Now returns what time it is for the server.
+// Now returns the server's time.
 func (s *Server) Now() (time.Time, error) {
 	text, err := s.Get("/varz")
 	if err != nil {

@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the server end when the test's process is killed.
+// dieWithParent makes the server end when the test's process is killed.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Link is a way to a server on which answers can be lost, and which can be cut.
+// Link is a connection to a server that can lose data, and can be cut.
 type Link struct {
 	listener net.Listener
 	to       string
@@ -20,7 +20,7 @@ type Link struct {
 	conns []net.Conn
 }
 
-// NewLink returns a link to an address, which the test's end cuts.
+// NewLink returns a link to an address. It is cut when the test ends.
 func NewLink(t testing.TB, to string) *Link {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Link) pass(in net.Conn) {
 	p.copy(in, out, &p.deaf)
 }
 
-// copy passes on what comes, unless it is lost.
+// copy passes data on, unless it is to be lost.
 func (p *Link) copy(to, from net.Conn, lost *bool) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -80,32 +80,31 @@ func (p *Link) copy(to, from net.Conn, lost *bool) {
 // URL returns the address of the link for clients.
 func (p *Link) URL() string { return "nats://" + p.listener.Addr().String() }
 
-// Lose has answers lost from now on, or not any more.
+// Lose starts or stops the loss of answers.
 func (p *Link) Lose(answers bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = answers
 }
 
-// LoseRequests has what clients send lost from now on, or not any more.
+// LoseRequests starts or stops the loss of the clients' data.
 func (p *Link) LoseRequests(requests bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mute = requests
 }
 
-// resentAfter is how long TCP waits, at least, before it sends again what was lost.
+// resentAfter is TCP's shortest wait before it retransmits a lost packet.
 const resentAfter = 200 * time.Millisecond
 
-// LosePackets has a part of the packets lost from now on, as those see it who speak over TCP: what comes stops until
-// it was sent again.
+// LosePackets starts to lose a share of the packets, as TCP users see it: data stops until it was retransmitted.
 func (p *Link) LosePackets(part float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loss = part
 }
 
-// Cut ends the connections that there are, and loses nothing more.
+// Cut closes the current connections, and stops all losses.
 func (p *Link) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,11 +25,11 @@ import (
 	"pennypost/internal/clocktest"
 )
 
-// Version is that of the server which ./test builds from its module, and which Program looks for.
+// Version is the version of the server that ./test builds from its module, and for which Program looks.
 const Version = "v2.15.2"
 
-// Program returns the path of the server's program, or why there is none: $NATS_SERVER, what ./test has built, or what
-// is on the path.
+// Program returns the path of the server program, or why there is none: $NATS_SERVER, the one that ./test has built,
+// or the one in $PATH.
 func Program() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -47,21 +47,20 @@ func Program() (string, error) {
 	return "", errors.New("nats-server is not here: ./test builds it, or set NATS_SERVER")
 }
 
-// Options of servers. The zero value is one that syncs each write.
+// Options of servers. The zero value syncs each write.
 type Options struct {
 	// Sync is the setting sync_interval, "always" by default.
 	Sync string
-	// Route says under which address the server i finds the server j, for tests that put something between. Nil:
-	// where it listens. With Route a server goes no other way, and notices within seconds that another is silent.
+	// Route returns the address at which server i finds server j, for tests that put something in between. Nil: its
+	// own. With Route a server uses no other route, and notices within seconds that another is silent.
 	Route func(i, j int, addr string) string
 	// Config is added to the configuration of each server.
 	Config string
-	// Clocks says that SetClock sets the clocks of the servers, for which they are programs of Clocked.
+	// Clocks makes SetClock work: the servers run the program of Clocked.
 	Clocks bool
 }
 
-// Cluster is some servers that form one, or a server alone. Their data and configuration stay when one is ended, and
-// are found by it again.
+// Cluster is a cluster of servers, or a single server. Their data and configuration survive a restart.
 type Cluster struct {
 	dir     string
 	program string
@@ -69,7 +68,7 @@ type Cluster struct {
 	Servers []*Server
 }
 
-// Server is one server of a Cluster. What it listens on stays the same over restarts.
+// Server is one server of a Cluster. Its addresses stay the same across restarts.
 type Server struct {
 	Name    string
 	Client  string // address of clients, HOST:PORT
@@ -83,8 +82,8 @@ type Server struct {
 	ended   chan struct{} // closed when cmd has ended
 }
 
-// Start starts n servers for a test, which ends them, and waits until they take appends. It skips the test where there
-// is no server to be had.
+// Start starts n servers for a test, stops them when it ends, and waits until they take appends. Without a server
+// program, it skips the test.
 func Start(t testing.TB, n int, opts Options) *Cluster {
 	t.Helper()
 	if _, err := Program(); err != nil {
@@ -98,7 +97,7 @@ func Start(t testing.TB, n int, opts Options) *Cluster {
 	return c
 }
 
-// New starts n servers with their data below dir, and waits until they take appends. The caller stops them.
+// New starts n servers with their data below dir, and waits until they take appends. The caller must stop them.
 func New(dir string, n int, opts Options) (*Cluster, error) {
 	find := Program
 	if opts.Clocks {
@@ -135,8 +134,8 @@ func New(dir string, n int, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// freeAddresses returns addresses of loopback on which nothing listens. Their ports are below those that systems give
-// to connections, which would take that of a server while it is down.
+// freeAddresses returns unused loopback addresses. Their ports are below the ephemeral ports, so that no connection
+// takes a server's port while it is down.
 func freeAddresses(n int) (addrs []string, err error) {
 	const first, end = 12000, 32000
 	tries := 100
@@ -170,7 +169,7 @@ func (c *Cluster) configure(i int, s *Server) error {
 			routes = append(routes, fmt.Sprintf("%q", "nats://"+addr))
 		}
 		more := ""
-		if c.opts.Route != nil { // else a server hears from another where the third listens, and goes there directly
+		if c.opts.Route != nil { // else a server learns another's address from a third, and connects directly
 			more = `advertise: "127.0.0.1:1", ping_interval: 2s, `
 		}
 		fmt.Fprintf(&b, "cluster { name: pennypost, listen: %q, no_advertise: true, %sroutes: [%s] }\n", s.Routes,
@@ -192,7 +191,7 @@ func (c *Cluster) URLs() (urls []string) {
 	return urls
 }
 
-// Ready waits until a stream with a replica on each server can be made, which is when a leader was elected.
+// Ready waits until a stream with a replica on each server can be created, which needs an elected leader.
 func (c *Cluster) Ready(within time.Duration) error {
 	deadline := time.Now().Add(within)
 	var err error
@@ -235,7 +234,7 @@ func (c *Cluster) Stop() {
 // URL returns the address for clients as an URL.
 func (s *Server) URL() string { return "nats://" + s.Client }
 
-// Start starts the server, which must not run, and waits until it answers.
+// Start starts the server, which must not be running, and waits until it answers.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,10 +272,10 @@ func (s *Server) Start() error {
 	return fmt.Errorf("%s does not answer; its log:\n%s", s.Name, s.Log())
 }
 
-// Kill ends the server as kill -9 does, and waits for it. One that does not run stays so.
+// Kill ends the server like kill -9, and waits for it. It does nothing if the server is not running.
 func (s *Server) Kill() { s.end(os.Kill) }
 
-// Shut ends the server as it is ended in peace, and waits for it.
+// Shut ends the server gracefully, and waits for it.
 func (s *Server) Shut() { s.end(os.Interrupt) }
 
 func (s *Server) end(sig os.Signal) {
@@ -300,7 +299,7 @@ func (s *Server) Signal(sig os.Signal) error {
 	return s.cmd.Process.Signal(sig)
 }
 
-// PID returns the id of the server's process, 0 if it does not run.
+// PID returns the id of the server's process, 0 if it is not running.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -310,7 +309,7 @@ func (s *Server) PID() int {
 	return s.cmd.Process.Pid
 }
 
-// PIDs returns the ids of the processes of the servers that run.
+// PIDs returns the process ids of the running servers.
 func (c *Cluster) PIDs() (pids []int) {
 	for _, s := range c.Servers {
 		if pid := s.PID(); pid != 0 {
@@ -320,13 +319,13 @@ func (c *Cluster) PIDs() (pids []int) {
 	return pids
 }
 
-// Log returns what the server has logged.
+// Log returns the server's log.
 func (s *Server) Log() string {
 	text, _ := os.ReadFile(s.Dir + ".log")
 	return string(text)
 }
 
-// Get returns what the server's monitoring answers at a path such as /varz.
+// Get returns the server's monitoring data at a path such as /varz.
 func (s *Server) Get(path string) ([]byte, error) {
 	resp, err := http.Get("http://" + s.Monitor + path)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestCluster holds that three servers form a cluster that takes appends, also when one was killed and came back.
+// TestCluster checks that three servers form a cluster that takes appends, even after one was killed and came back.
 func TestCluster(t *testing.T) {
 	c := Start(t, 3, Options{})
 	c.Servers[0].Kill()
@@ -17,13 +17,13 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestClock holds that a server has the time that it was given, also after a start, and the right one afterwards.
+// TestClock checks that a server has the time that was set, even after a restart, and the right one afterwards.
 func TestClock(t *testing.T) {
 	if _, err := Clocked(); err != nil {
 		t.Skip("there is no server whose clock could be set: ", err)
 	}
 	s := Start(t, 1, Options{Clocks: true}).Servers[0]
-	// hasTime waits until the server's clock is off by so much.
+	// hasTime waits until the server's clock is off by off.
 	hasTime := func(what string, off time.Duration) {
 		t.Helper()
 		var now time.Time

@@ -4,7 +4,7 @@ package natstest
 
 import "errors"
 
-// Suspend fails: no system but Unix stops a process in the middle of what it does.
+// Suspend fails: only Unix can suspend a process.
 func (s *Server) Suspend() error { return errors.ErrUnsupported }
 
 // Resume fails, as Suspend does.

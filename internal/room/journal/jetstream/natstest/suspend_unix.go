@@ -4,8 +4,8 @@ package natstest
 
 import "syscall"
 
-// Suspend stops the server in the middle of what it does, until Resume.
+// Suspend stops the server's execution until Resume.
 func (s *Server) Suspend() error { return s.Signal(syscall.SIGSTOP) }
 
-// Resume has it go on.
+// Resume continues it.
 func (s *Server) Resume() error { return s.Signal(syscall.SIGCONT) }

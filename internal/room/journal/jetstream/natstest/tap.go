@@ -14,13 +14,13 @@ import (
 
 // Fault is what a Tap does to one request.
 type Fault struct {
-	// Stored has the server get the request before.
+	// Stored passes the request to the server first.
 	Stored bool
-	// Cut ends all connections. Without it and an Answer, the request gets no answer.
+	// Cut ends all connections. Without Cut and Answer, the request gets no answer.
 	Cut bool
-	// Answer is what the client is answered in the place of the server.
+	// Answer is sent to the client instead of the server's answer.
 	Answer string
-	// NoResponders answers that nobody is there to take the request.
+	// NoResponders answers that there is no one to take the request.
 	NoResponders bool
 }
 
@@ -40,7 +40,7 @@ func (f Fault) String() string {
 	return what + " before"
 }
 
-// Tap is a way to a server that knows which of the bytes on it are requests, counts them, and does harm to one.
+// Tap is a connection to a server that recognises requests, counts them, and harms one.
 type Tap struct {
 	listener net.Listener
 	to       string
@@ -58,10 +58,10 @@ type tapped struct {
 
 	mu      sync.Mutex
 	subs    map[string]string // ids of subscriptions by subject
-	answers map[string]Fault  // what becomes of answers, by where they go
+	answers map[string]Fault  // faults of answers, by the subject to which they go
 }
 
-// NewTap returns a tap to an address, which the test's end closes.
+// NewTap returns a tap to an address. It is closed when the test ends.
 func NewTap(t testing.TB, to string) *Tap {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,8 +84,8 @@ func NewTap(t testing.TB, to string) *Tap {
 // URL returns the address of the tap for clients.
 func (p *Tap) URL() string { return "nats://" + p.listener.Addr().String() }
 
-// Count returns the subjects of the requests since it was last asked. From now on, the request at (1 is the next)
-// meets a fault; 0: none does.
+// Count returns the subjects of the requests since the last call. From now on, the request number at (1 is the next)
+// meets the fault; 0: none does.
 func (p *Tap) Count(at int, fault Fault) (requests []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +184,7 @@ func (p *Tap) fromClient(c *tapped, words []string, op []byte) error {
 	return send()
 }
 
-// request counts a request, and returns the fault that it meets.
+// request counts a request, and returns its fault.
 func (p *Tap) request(subject string) (Fault, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *Tap) request(subject string) (Fault, bool) {
 	return p.fault, p.at > 0 && len(p.requests) == p.at
 }
 
-// answer answers a request in the place of the server, if the fault says so.
+// answer answers a request instead of the server, if the fault says so.
 func (c *tapped) answer(inbox string, fault Fault) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
