@@ -92,9 +92,9 @@ type Replayer interface {
 // Behinder is a journal that others may write to as well, and that can append conditionally: after a given event or
 // not at all. It is optional, discovered by assertion: the caller is the only writer of a journal without it.
 type Behinder interface {
-	// AppendBehind appends an event as Append does, if the last event stands at after, and returns its place. ok is
-	// false if it does not: then the event was not appended, or stands behind others, and what came between is or will
-	// be seen by Follow.
+	// AppendBehind appends an event as Append does, if the last event has the sequence number after, and returns the
+	// new one. ok is false if not: then the event was not appended, or follows others, and Follow returns or will
+	// return the events in between.
 	AppendBehind(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
 	// End returns the sequence number of the last event appended by anyone when it was called. Follow may not have
 	// reached it yet.
@@ -121,16 +121,16 @@ const (
 
 // Compacter is a journal that can forget. It is optional, discovered by assertion.
 type Compacter interface {
-	// Compact asks fate for each durable event, in order, moves those to archive into the archive (which is durable
-	// before they leave the journal) and rewrites the journal without them and the dropped ones. It may be cut off at
-	// any step and called again: no event is lost, and none stands twice in the archive. The last event is always
-	// kept. Appends wait only while the end of the journal is copied. Fate is not asked about events in which nothing
-	// is known: a newer Pennypost wrote them, and they stay.
+	// Compact calls fate for each durable event, in order, moves those to archive into the archive (which is durable
+	// before they leave the journal) and rewrites the journal without them and the dropped ones. It may be
+	// interrupted at any step and called again: no event is lost, and none is in the archive twice. The last event is
+	// always kept. Appends wait only while the end of the journal is copied. Fate is not called for events in which
+	// nothing is known: a newer Pennypost wrote them, and they stay.
 	Compact(ctx context.Context, fate func(mail.Event) Fate) error
 
-	// Erase removes every event for which match is true from the journal and from the archive, so that their bytes
-	// stand in no file. Lines that could not be read are matched by the raw bytes of id. It returns how many lines
-	// went. The place of an erased event is not given to another. Cut off, it is to be called again.
+	// Erase removes every event for which match is true from the journal and from the archive, so that no file has
+	// their bytes. Unreadable lines are matched by the raw bytes of id. It returns how many lines were removed. The
+	// sequence number of an erased event is not reused. If interrupted, it must be called again.
 	Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error)
 
 	// Archived yields the archived events after a sequence number, in order; or, newest first, those before it, all
@@ -154,7 +154,7 @@ type Verifier interface {
 	// are free, and verifies again. Only copies are dropped. If Repaired of the answer is not 0, there are events in
 	// positions that cursors have passed: a caller that built a state from them must rebuild it.
 	Repair(ctx context.Context) (mail.Verification, error)
-	// Condition returns how the files are.
+	// Condition returns the condition of the files.
 	Condition() Condition
 	// News blocks until something has happened to the files that the person should know of, and returns it, once.
 	// After Close it returns ErrClosed.
