@@ -9,8 +9,8 @@ import (
 )
 
 // TestP2_LoserIsNeverKept puts four messages of each of 200 keys, and of 200 texts, into the journal, as several post
-// offices on one journal can, and of texts one alone. Only the first of each is ever seen: live, in the archive, in an
-// export, by a watch, after an erasure of the winner, and when the room is opened again.
+// offices on one journal can (for texts, even one alone). Only the first of each is ever seen: live, in the archive,
+// in an export, by a watch, after an erasure of the winner, and when the room is opened again.
 func TestP2_LoserIsNeverKept(t *testing.T) {
 	t.Run("keys", func(t *testing.T) {
 		testLoserIsNeverKept(t, func(m *mail.Message, k int) { m.Key = fmt.Sprint("key ", k) })
@@ -93,7 +93,7 @@ func testLoserIsNeverKept(t *testing.T, repeats func(m *mail.Message, k int)) {
 	}
 }
 
-// TestLateReadIsNotArchived holds that a read that came too late for role mail is told of nowhere.
+// TestLateReadIsNotArchived checks that a read that came too late for role mail is shown nowhere.
 func TestLateReadIsNotArchived(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	ctx := t.Context()
