@@ -180,7 +180,7 @@ func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 		return err
 	}
 	if m != nil {
-		c.Name = m.Name // an earlier name stands for the present one
+		c.Name = m.Name // an earlier name means the present one
 	}
 	if p := parentOf(c); p != "" && v.Agent(p) == nil && p != v.Who {
 		return mail.Errorf(mail.NotFound, "there is no agent %q to be the parent%s", p, v.Suggest(string(p)))

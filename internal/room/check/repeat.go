@@ -56,7 +56,7 @@ func (b *Breaker) Ends(m *mail.Message) (from, to mail.Address) {
 	return b.originOf(m.From), b.originOf(m.To[0])
 }
 
-// RepeatOf returns what identifies a repetition of m between its Ends.
+// RepeatOf returns the hash that identifies a repetition of m between its Ends.
 func RepeatOf(m *mail.Message, from, to mail.Address) fold.Repeat {
 	if to == "" {
 		return fold.Repeat{}

@@ -269,7 +269,7 @@ func inZone(at mail.Time, zone string) string {
 	return at.Std().In(z).Format("2006-01-02 15:04 MST")
 }
 
-// void says why nothing is sent in the name of c's maker any more; "": it is sent.
+// void says why nothing is sent any more in the name of c's maker; "": it is sent.
 func (v *View) void(c *mail.Scheduling) string {
 	m := v.Members[c.From]
 	switch {

@@ -92,7 +92,7 @@ func (s *State) applyMessage(e *mail.Event) (counted bool) {
 }
 
 // findAudience finds out whom a new message is for. If that follows from its addresses, messages with the same
-// envelope share the answer: a name leads to one member as long as any message mentions it.
+// envelope share the answer: a name leads to one member while any message mentions it.
 func (s *State) findAudience(r *Record, sender *Member) {
 	if r.audience = r.Msg.shared; r.audience != nil {
 		return

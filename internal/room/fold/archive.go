@@ -36,8 +36,8 @@ func (s *State) Recall(found map[mail.ID]*ArchivedRecord, e *mail.Event) {
 	}
 }
 
-// MarksOfName returns the marks of the bearer of who's name, which the state may not know; new ones if there are
-// none.
+// MarksOfName returns the marks of the reader with the name of who, whom the state may not know; new ones if there
+// are none.
 func (r *Record) MarksOfName(who *Member) *marks {
 	i := slices.IndexFunc(r.marks, func(k marks) bool { return k.Who.Name == who.Name })
 	if i < 0 {

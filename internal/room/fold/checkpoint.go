@@ -227,7 +227,7 @@ func (s *State) forgetNames(c *mail.Checkpoint) {
 	}
 }
 
-// spentOf is KeyOf for a key that is kept: its sender is known as long as it is.
+// spentOf is KeyOf for a key that is kept: its sender is known while it is kept.
 func (s *State) spentOf(from mail.Address, key string) SentKey {
 	return keyOf(s.member(from.Signer()), from, key)
 }

@@ -87,7 +87,7 @@ func (s *State) acknowledges(r *Record) bool {
 	return q != nil && q.Settled != nil && q.Settled.Answer == a.Msg.ID
 }
 
-// Conversations are those of the user in one place of the mailbox.
+// Conversations are the user's in one place of the mailbox.
 type Conversations struct {
 	Seq            mail.Seq  // of the state from which they follow
 	At, Until      mail.Time // they are valid from At until before Until

@@ -61,7 +61,7 @@ func (s *State) applyDialog(c *mail.DialogChange, at mail.Time) {
 	case c.Outcome != "":
 	case i >= 0:
 		m.Dialogs[i].Doubt = c.Doubt
-	case c.Doubt, len(m.Dialogs) >= mail.MaxDialogs: // it ended meanwhile; or several machines opened them at once
+	case c.Doubt, len(m.Dialogs) >= mail.MaxDialogs: // it ended meanwhile; or machines opened them concurrently
 	default:
 		d := c.Dialog
 		d.Since = at

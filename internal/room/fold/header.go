@@ -114,7 +114,7 @@ func (s *State) envelope(m *mail.Message) *envelope {
 	return env
 }
 
-// drop forgets an envelope that no hot message uses any more.
+// drop forgets an envelope that hot messages no longer use.
 func (s *State) drop(env *envelope) {
 	if env.uses--; env.uses == 0 {
 		delete(s.envelopes, env.key)

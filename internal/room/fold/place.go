@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// place is where an agent is woken. The zero place is here.
+// place is the machine on which an agent is woken. The zero place is here.
 type place struct {
 	elsewhere mail.Machine // not here, but there
 	away      mail.Machine // where it should have been, and is not heard of

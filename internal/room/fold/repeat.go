@@ -42,7 +42,7 @@ func sameBehind(recent []SameText, m *mail.Message) *SameText {
 	return nil
 }
 
-// Repeated returns the message because of which m did not count. A checkpoint may have come since.
+// Repeated returns the message that kept m from counting. A checkpoint may have come since.
 func (s *State) Repeated(m *mail.Message) SameText {
 	if first := cmp.Or(sameBehind(s.recent, m), sameBehind(s.formerly, m)); first != nil {
 		return *first

@@ -31,7 +31,7 @@ type Prover interface {
 type Proven struct {
 	Key    []byte // of this machine; nil: it signs nothing
 	Keys   map[mail.Machine]mail.MachineKey
-	Admits bool // no machine is admitted any more except by one that is in
+	Admits bool // new machines are admitted only by one that is in
 	Known  bool // all this is known, and events are checked
 }
 

@@ -251,7 +251,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		return out, err
 	}
 	if len(ids) > manySteps*fold.TrimStep {
-		debug.FreeOSMemory() // otherwise its memory is returned only within minutes
+		debug.FreeOSMemory() // otherwise its memory is returned only after minutes
 	}
 	return out, nil
 }

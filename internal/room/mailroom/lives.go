@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lives are how long the tokens of a room's agents are good, and the agents on the roster: contexts that depend on
+// Lives are the lifetimes of the tokens of a room's agents, and of the agents on the roster: contexts that depend on
 // them end with them. They outlive the Room, which is closed while it is not used, and its owner keeps them. The zero
 // value is empty and ready.
 type Lives struct {

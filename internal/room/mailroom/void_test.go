@@ -107,7 +107,7 @@ func TestLateReadIsNotArchived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []mail.Name{"ann", "bob"} { // both at once: neither saw the other's
+	for _, n := range []mail.Name{"ann", "bob"} { // concurrently: neither saw the other's
 		if _, err := room.commit(ctx, mail.Event{At: room.now(), Receipt: &mail.Receipt{Message: sent.ID,
 			Reader: mail.AgentAddress(n), Mark: mail.MarkRead}}); err != nil {
 			t.Fatal(err)

@@ -297,7 +297,7 @@ func TestSearchWhileTheIndexIsMade(t *testing.T) {
 		}
 		return page
 	}
-	old, recent := `"bronze 7"`, `"bronze 2999"` // phrases, of which the first stands in others too
+	old, recent := `"bronze 7"`, `"bronze 2999"` // phrases; the first also occurs in others
 	if page := search(mail.HistoryQuery{Search: recent}); len(page.Messages) != 1 ||
 		!strings.Contains(page.Partly, "the newest 68%") {
 		t.Errorf("the newest: %d messages, %q, want it, and that the rest was not searched", len(page.Messages),
