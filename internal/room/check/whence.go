@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Whence is where a process that names the agent it speaks for runs, as far as the system tells.
+// Whence describes where a process runs that names the agent it speaks for, as far as the system tells.
 type Whence struct {
 	// Programs are the process and its ancestors, the nearest first, spelled as sessions spell theirs. Nil: unknown,
 	// and the name it gives is believed, unless Guessed, or Doubtful where a process is out of sight.

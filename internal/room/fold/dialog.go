@@ -70,7 +70,7 @@ func (s *State) applyDialog(c *mail.DialogChange, at mail.Time) {
 	}
 }
 
-// ask notes that m may be at a dialog. Those that no longer are get forgotten over time.
+// ask notes that m may be at a dialog. Agents that are no longer at one are forgotten over time.
 func (s *State) ask(m *Member) {
 	s.askers = slices.DeleteFunc(s.askers, func(o *Member) bool { return o == m || len(o.Dialogs) == 0 })
 	s.askers = append(s.askers, m)

@@ -2,7 +2,7 @@ package fold
 
 import "pennypost/internal/mail"
 
-// Ways is how one machine would wake someone at present, which no event tells. Its functions are called with the
+// Ways is how one machine would wake someone at present, which no event records. Its functions are called with the
 // state locked, so they must not block.
 type Ways struct {
 	// Here is the machine; "": the room is in a file, and no other machine writes to it.

@@ -11,7 +11,7 @@ import (
 
 // keyEvents returns the events that announce this machine's key, and admit the machines that the person has let in.
 // Once all that follow the room have keys, a machine is no longer admitted by announcing one: the machine that makes
-// a room does both at the same time.
+// a room announces its key and ends this at the same time.
 func (r *Room) keyEvents() (events []mail.Event) {
 	p, ok := r.journal.(journal.Prover)
 	if !ok {

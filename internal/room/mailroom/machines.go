@@ -57,7 +57,7 @@ func (r *Room) lost(last mail.Seq, events []mail.Event) (out []*mail.Event) {
 	return out
 }
 
-// attempt decides a change of the roster, and the events with it, until it counts.
+// attempt decides a change of the roster, a bridge or a claim until it counts, at most raceTries times.
 func (v *view) attempt(ctx context.Context, command func(*check.View) ([]mail.Event, error)) error {
 	for range raceTries {
 		events, last, err := v.decide(ctx, command)

@@ -235,7 +235,8 @@ func wakes(sent *mail.Sent) (n int) {
 }
 
 // arrive puts a new sender onto the roster before its message: in one append, the message would be kept although
-// another machine has kept that name off the roster.
+// arrive puts a new sender onto the roster before its message: in one append, the message would count even if the
+// registration lost to an event of another machine.
 func (v *view) arrive(ctx context.Context, p *check.Plan) error {
 	if len(p.Pulse) == 0 || p.Pulse[0].Agent.Machine == "" {
 		return nil

@@ -82,7 +82,7 @@ func (l *teller) turn(t *rapid.T, q mail.Turn) {
 }
 
 // Mail told to a session is presented by a proof and by nothing else, through any order of moments, retention and
-// restarts; and the journal tells the same afterwards.
+// restarts; and a replay of the journal agrees afterwards.
 func TestP7_ToldModel(t *testing.T) {
 	defer atLeast(t, "rapid.checks", "300")()
 	defer atLeast(t, "rapid.steps", "60")()
