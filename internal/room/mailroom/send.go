@@ -234,7 +234,6 @@ func wakes(sent *mail.Sent) (n int) {
 	return n
 }
 
-// arrive puts a new sender onto the roster before its message: in one append, the message would be kept although
 // arrive puts a new sender onto the roster before its message: in one append, the message would count even if the
 // registration lost to an event of another machine.
 func (v *view) arrive(ctx context.Context, p *check.Plan) error {
