@@ -11,11 +11,11 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Breaker keeps agents from writing too much. It remembers what it was told was sent, in memory: after a restart all
-// counters begin at zero.
+// Breaker keeps agents from writing too much. It remembers in memory the messages that it was told were sent: after a
+// restart all counters begin at zero.
 type Breaker struct {
 	limits    policy.Limits
-	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
+	origins   map[mail.Name]mail.Name // by a name that an agent was given: the name under which it is counted
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
 	repeats   map[fold.Repeat]sentAt
@@ -33,7 +33,7 @@ func pairOf(a, b mail.Name) pair {
 	return pair{a, b}
 }
 
-// exchange is what two agents say to each other: all of it, or what wakes the other.
+// exchange is the mail between two agents: all of it, or only mail that wakes the other.
 type exchange struct {
 	pair
 	wakes bool
@@ -78,20 +78,20 @@ func (b *Breaker) originOf(a mail.Address) mail.Address {
 	return a
 }
 
-// Trip is the error of a limit that was run into.
+// Trip is the error of a limit that was reached.
 type Trip struct {
 	What  string // identifies it, so that the person is told once
-	Limit string // as the configuration calls it
-	Err   error  // for the sender; nil: the message that it repeats is its answer
+	Limit string // as the configuration names it
+	Err   error  // for the sender; nil: the answer is the message that it repeats
 	Note  string // for the person
 }
 
-// Error returns what the person is told.
+// Error returns the text for the person.
 func (t *Trip) Error() string { return t.Note }
 
-// Admit decides whether m, which is for these peers among others, may be sent; r is what repeatOf says of m. same is
-// the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring exchanges
-// back to their beginning, as do messages about tasks.
+// Admit decides whether m, which is for these peers among others, may be sent; r is the result of RepeatOf for m.
+// same is the message that m repeats, if it does, which is a trip too. The person's messages are always admitted and
+// reset exchanges, as do messages about tasks.
 func (b *Breaker) Admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again bool, depth int, now time.Time,
 ) (same mail.ID, tripped *Trip) {
 	b.sweep(now)
@@ -134,8 +134,8 @@ func (b *Breaker) Admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again
 	return "", nil
 }
 
-// exchange counts m among what its sender and its recipients say to each other. What is about a task brings those
-// exchanges back to their beginning, and no others.
+// exchange counts m in the exchanges between its sender and its recipients. A message about a task resets those
+// exchanges, and no others.
 func (b *Breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, now time.Time) *Trip {
 	for _, to := range peers {
 		p := pairOf(b.origin(from), b.origin(to.Name))
@@ -175,8 +175,8 @@ func (b *Breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, n
 	return nil
 }
 
-// reset lets exchanges begin anew of those for whom the person's message is, and all if it is not for agents by name,
-// or by roles that somebody has.
+// reset resets the exchanges of those for whom the person's message is, and all if it is not for agents by name, or
+// by roles that someone has.
 func (b *Breaker) reset(m *mail.Message, peers []fold.Peer) {
 	everybody := slices.ContainsFunc(m.To, func(a mail.Address) bool {
 		return a.Kind() != mail.ToAgent && a.Kind() != mail.ToRole && a.Kind() != mail.ToPerson
@@ -208,7 +208,7 @@ func (b *Breaker) Memory() Memory {
 	return Memory{len(b.senders), len(b.exchanges), len(b.repeats), len(b.reported)}
 }
 
-// sweepEvery bounds what is remembered without asking at each message.
+// sweepEvery limits the memory without a sweep at each message.
 const sweepEvery = time.Minute
 
 func (b *Breaker) sweep(now time.Time) {
@@ -238,8 +238,8 @@ func (b *Breaker) sweep(now time.Time) {
 	}
 }
 
-// Heard counts a message that was sent through the post office of another machine, as far as limits are on what
-// agents send each other. Nothing is refused by it.
+// Heard counts a message that was sent through the post office of another machine, for the limits on mail between
+// agents. It refuses nothing.
 func (b *Breaker) Heard(m *mail.Message, peers []fold.Peer, now time.Time) {
-	_, _ = b.Admit(m, peers, fold.Repeat{}, true, 0, now) // by which it is counted
+	_, _ = b.Admit(m, peers, fold.Repeat{}, true, 0, now) // which counts it
 }

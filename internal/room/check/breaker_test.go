@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// What is remembered of each message of the last minutes, against repetition, is a few bytes and its id.
+// The memory of each message of the last minutes, against repetition, is a few bytes and its id.
 func TestP12_RepeatsAreSmall(t *testing.T) {
 	if n := reflect.TypeFor[fold.Repeat]().Size() + reflect.TypeFor[sentAt]().Size(); n > 40 {
 		t.Errorf("%d bytes are remembered of each message", n)

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Claim decides what the caller comes to hold and gives up.
+// Claim decides what the caller takes and gives up.
 func (v *View) Claim(r mail.ClaimRequest) (events []mail.Event, out mail.Claimed, err error) {
 	m, err := v.claimant()
 	if err != nil {
@@ -38,7 +38,7 @@ func (v *View) Claim(r mail.ClaimRequest) (events []mail.Event, out mail.Claimed
 	return events, out, nil
 }
 
-// clashes finds what others hold of what is asked for, and returns what may be taken.
+// clashes finds the claims of others that conflict with the request, and returns what may be taken.
 func (v *View) clashes(m *fold.Member, r *mail.ClaimRequest, out *mail.Claimed) (free []mail.Target) {
 	for i, t := range r.Take {
 		t = v.onMachine(t)
@@ -58,8 +58,8 @@ func (v *View) clashes(m *fold.Member, r *mail.ClaimRequest, out *mail.Claimed) 
 	return free
 }
 
-// onMachine returns a target where it is: on this machine, unless a caller on another, which is no member of the
-// cluster, has said its name.
+// onMachine returns a target with its machine: this one, unless a caller on another machine, which is no member of
+// the cluster, has named that.
 func (v *View) onMachine(t mail.Target) mail.Target {
 	if t.Machine == "" {
 		return t.On(v.Machine)
@@ -67,7 +67,7 @@ func (v *View) onMachine(t mail.Target) mail.Target {
 	return t
 }
 
-// claimant returns who asks for a claim: an agent of this room, or the user.
+// claimant returns the caller that asks for a claim: an agent of this room, or the user.
 func (v *View) claimant() (*fold.Member, error) {
 	m := v.Me()
 	if m == nil || !m.IsUser() && !m.Listed() {
@@ -78,7 +78,7 @@ func (v *View) claimant() (*fold.Member, error) {
 	return m, nil
 }
 
-// taking returns what m comes to hold of what is free. What it holds already for as long is no change.
+// taking returns the claims on free targets that m takes. A claim that m already holds for as long is no change.
 func (v *View) taking(m *fold.Member, r mail.ClaimRequest, free []mail.Target) (take []mail.Claim, err error) {
 	claim, held := v.claimOf(m, r), 0
 	for i := range m.Claims {
@@ -92,10 +92,10 @@ func (v *View) taking(m *fold.Member, r mail.ClaimRequest, free []mail.Target) (
 		case known == nil || !m.Holds(known, v.Now):
 			held++
 		case r.Write && known.Shared == r.Shared, claim.Lasts(known) && v.Machine == "":
-			continue // with other machines only its place in the journal says that it is still held
+			continue // with other machines only its sequence number says that it is still held
 		}
 		if held > mail.MaxClaims && r.Write {
-			break // it is no reason to keep anybody from writing
+			break // that must not keep anyone from writing
 		} else if held > mail.MaxClaims {
 			return nil, mail.Errorf(mail.Limited, "%s holds %d things already, and nobody may hold more: give "+
 				"some up. Nothing was claimed", m.Name, mail.MaxClaims)
@@ -106,7 +106,7 @@ func (v *View) taking(m *fold.Member, r mail.ClaimRequest, free []mail.Target) (
 	return take, nil
 }
 
-// claimOf is what m's claims of a request have in common.
+// claimOf is the common part of m's claims of a request.
 func (v *View) claimOf(m *fold.Member, r mail.ClaimRequest) mail.Claim {
 	claim := mail.Claim{Shared: r.Shared, Why: r.Why, Process: r.Process}
 	if r.Process != "" {
@@ -123,7 +123,7 @@ func (v *View) claimOf(m *fold.Member, r mail.ClaimRequest) mail.Claim {
 	return claim
 }
 
-// giveUp returns by what it is given up what m, or another, holds or waits for.
+// giveUp returns the events that give up claims or waits of m, or of another.
 func (v *View) giveUp(m *fold.Member, r mail.ClaimRequest) (events []mail.Event, freed []mail.Holding, err error) {
 	c := &mail.ClaimChange{}
 	if r.Of != "" && r.Of != m.Name {
@@ -162,7 +162,7 @@ func (v *View) giveUp(m *fold.Member, r mail.ClaimRequest) (events []mail.Event,
 	return events, freed, nil
 }
 
-// MayFree says why the caller cannot give up what others hold: only the person can, and by their own act.
+// MayFree says why the caller cannot give up claims of others: only the person can, and by their own act.
 func (v *Asker) MayFree() error {
 	if err := v.NeedUser("give up what others hold"); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (v *Asker) MayFree() error {
 	return mail.Errorf(mail.Denied, "only you yourself can give up what an agent holds: nothing was changed")
 }
 
-// clashing returns what is told of clashes, and notes what m waits for.
+// clashing returns the notices of clashes, and records what m waits for.
 func (v *View) clashing(m *fold.Member, r mail.ClaimRequest, c *mail.ClaimChange, out mail.Claimed) (
 	events []mail.Event) {
 	for _, clash := range out.Clashes {
@@ -191,8 +191,8 @@ func (v *View) clashing(m *fold.Member, r mail.ClaimRequest, c *mail.ClaimChange
 	return events
 }
 
-// tellBoth tells the holder once that somebody else wants what it holds or, where the write went on, that it was
-// written; and then the writer too.
+// tellBoth tells the holder once that another wants its claim or, if the write went ahead, has written it; then it
+// tells the writer too.
 func (v *View) tellBoth(m, holder *fold.Member, clash mail.Clash, waits bool) []mail.Event {
 	h := clash.Held
 	if waits {
@@ -230,7 +230,7 @@ func (v *View) circle(m, holder *fold.Member, clash mail.Clash) []mail.Event {
 			"pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))
 }
 
-// TellFree returns by what those are told who wait for something that is free now.
+// TellFree returns the events that tell waiting agents what is free now.
 func (v *View) TellFree() (events []mail.Event) {
 	for _, m := range v.Claimants() {
 		c := &mail.ClaimChange{Agent: m.Name, By: mail.System}
@@ -242,7 +242,7 @@ func (v *View) TellFree() (events []mail.Event) {
 			}
 		}
 		n := noticeOf(v.Now, freeEvery, "free", m.Name)
-		if len(c.Free) > 0 && !v.wasTold(m, n) { // else it waits on, and is told later of all that is free then
+		if len(c.Free) > 0 && !v.wasTold(m, n) { // else it keeps waiting, and is told later of all that is free then
 			events = append(events, v.tell(m, n.key(), "It is free: "+c.Free[0].String(),
 				"You waited for this, and nobody holds it now. It is not yours before you take it, or write "+
 					"it:\n\n"+text),
@@ -252,8 +252,8 @@ func (v *View) TellFree() (events []mail.Event) {
 	return events
 }
 
-// tell returns the message by which an agent, or the user, is told of claims. Who works is told in this turn, and who
-// waited for it, or is the user, is woken.
+// tell returns the message that tells an agent, or the user, of claims. An agent at work is told in this turn; one
+// that waited for it, and the user, is woken.
 func (v *View) tell(m *fold.Member, key, subject, body string) mail.Event {
 	to := mail.AgentAddress(m.Name)
 	if m.IsUser() {
@@ -282,7 +282,7 @@ func because(why string) string {
 	return ", for: " + why
 }
 
-// DeadClaims returns by what is given up whose program has ended.
+// DeadClaims returns the events that give up claims whose program has ended.
 func (v *View) DeadClaims() (events []mail.Event) {
 	for _, m := range v.Claimants() {
 		c := &mail.ClaimChange{Agent: m.Name, By: mail.System}

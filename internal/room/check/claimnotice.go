@@ -10,18 +10,18 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// How often somebody hears of claims, whoever takes and gives up again and again: once for each of these spans, and
-// not before what it was told was shown to it.
+// How often a member hears of claims, however often they are taken and given up: once in each of these spans, and not
+// before the previous notice was shown to it.
 const (
-	freeEvery   = time.Minute      // that something is free: who is told later is told of all that is free then
-	writesEvery = time.Minute      // of another's writes to what was claimed in that time
-	waitsEvery  = 10 * time.Minute // of another that waits for what was claimed in that time
+	freeEvery   = time.Minute      // that something is free: a later notice names all that is free then
+	writesEvery = time.Minute      // of another's writes to a target claimed in that time
+	waitsEvery  = 10 * time.Minute // of another that waits for a target claimed in that time
 )
 
-// maxLooked is how much of an agent's newest unread mail is searched for what it was told.
+// maxLooked is how much of an agent's newest unread mail is searched for an earlier notice.
 const maxLooked = 100
 
-// notice is by what a notice is known: what it says to whom, and of which span of time.
+// notice identifies a notice: its content and recipient, and its span of time.
 type notice struct {
 	says string
 	span int64
@@ -33,8 +33,8 @@ func noticeOf(at mail.Time, every time.Duration, kind string, words ...any) noti
 
 func (n notice) key() string { return fmt.Sprint(n.says, n.span) }
 
-// wasTold reports whether m needs not hear what a notice says: it was told in the notice's span, or was told
-// before and has not been shown it.
+// wasTold reports whether m need not get a notice: it got it in the notice's span, or got it before and has not been
+// shown it.
 func (v *View) wasTold(m *fold.Member, n notice) bool {
 	if v.SentBefore(v.KeyOf(mail.FromSystem, n.key())) {
 		return true
@@ -59,7 +59,7 @@ func (v *View) tellOnce(m *fold.Member, n notice, subject, body string) []mail.E
 	return []mail.Event{v.tell(m, n.key(), subject, body)}
 }
 
-// circleNotice is the notice of those who wait for each other, whichever of them was the last to.
+// circleNotice is the notice of those who wait for each other, whichever of them closed the circle.
 func circleNotice(since mail.Time, names []mail.Name) notice {
 	names = slices.SortedFunc(slices.Values(names), mail.CompareNames)
 	return noticeOf(since, waitsEvery, "circle", names)

@@ -8,14 +8,14 @@ import (
 )
 
 // Whether an agent is live, for role mail and on the roster, is decided by its journalled state alone. A program that
-// has ended silently gets into the journal as an event that names it. The room looks for such programs before it acts
-// on a state that may be out of date, which costs a read of /proc for each agent concerned: before a name is claimed,
-// before mail is sent to a role or an agent, and before a holder of a role looks for mail that another one holds. All
-// other agents it looks at every few seconds.
+// ended silently enters the journal as an event that names it. The room looks for such programs before it acts on a
+// state that may be out of date, which costs a read of /proc for each agent concerned: before a name is claimed,
+// before mail is sent to a role or an agent, and before a holder of a role looks for mail that another one holds. It
+// looks at all other agents every few seconds.
 
-// Deaths returns the events by which the sessions of some agents end, or they have gone that have none, because their
-// program is known to have ended. A frozen agent stays as it is: it is to be resumed. An MCP server whose client was
-// killed ends by itself; until then its session lives, unless somebody else wants the name.
+// Deaths returns the events that end the sessions of some agents, or by which agents without a session have gone,
+// because their program is known to have ended. A frozen agent stays as it is, to be resumed. An MCP server whose
+// client was killed ends by itself; until then its session lives, unless someone else wants the name.
 func (v *View) Deaths(members ...*fold.Member) (events []mail.Event) {
 	for _, m := range members {
 		if programs := m.Programs(); len(programs) > 0 {
@@ -25,8 +25,8 @@ func (v *View) Deaths(members ...*fold.Member) (events []mail.Event) {
 	return events
 }
 
-// death returns the event by which the session of an agent ends if one of its programs has ended, or the agent has
-// gone; none if that is not known.
+// death returns the event that ends the session of an agent if one of its programs has ended, or by which the agent
+// has gone; none if that is not known.
 func (v *View) death(m *fold.Member, programs []string) []mail.Event {
 	if !m.Listed() || !m.State.Live() || !v.Here(m) {
 		return nil
@@ -35,7 +35,7 @@ func (v *View) death(m *fold.Member, programs []string) []mail.Event {
 	if i < 0 {
 		return nil
 	}
-	// an agent of a protocol whose sessions name themselves goes on without its connection
+	// an agent of a protocol whose sessions name themselves continues without its connection
 	parts := programs[i] != m.Process && v.protocolOf(m).Name != ""
 	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session, End: true, Join: parts,
 		Ended: programs[i], By: mail.System}}}
@@ -56,7 +56,7 @@ func (v *View) addressed(to []mail.Address) (members []*fold.Member) {
 	return members
 }
 
-// Rivals returns the agents that hold mail for a role of the caller which they have not read.
+// Rivals returns the agents that hold unread mail for a role of the caller.
 func (v *View) Rivals() (members []*fold.Member) {
 	me := v.Me()
 	if me == nil {
@@ -73,7 +73,7 @@ func (v *View) Rivals() (members []*fold.Member) {
 }
 
 // bind keeps an agent without a session bound to its program while that runs, no matter who reports the change. It
-// returns the events by which the agent has gone if the program has ended and another speaks of it.
+// returns the events by which the agent has gone if the program has ended and another caller reports the change.
 func (v *View) bind(c *mail.AgentChange) []mail.Event {
 	m := v.Agent(c.Name)
 	switch {

@@ -2,8 +2,8 @@ package check
 
 import "pennypost/internal/mail"
 
-// Dialog returns the event by which a dialog of an agent's client opens, is in doubt or ends. The agent itself says
-// so, by its client's hooks, and the user may end one. What is so already is no event.
+// Dialog returns the event by which a dialog of an agent's client opens, is in doubt or ends. The agent itself
+// reports it, through its client's hooks, and the user may end one. A report that changes nothing is no event.
 func (v *View) Dialog(c mail.DialogChange) ([]mail.Event, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func changed(known *mail.Dialog, c mail.DialogChange) ([]mail.Event, error) {
 	return []mail.Event{{Dialog: &c}}, nil
 }
 
-// whoseWord puts into c by whose word it is. An agent cannot say that the user has answered somewhere, and who has a
-// credential of the user's is not the user.
+// whoseWord records in c whose word it is. An agent cannot say that the user has answered somewhere, and a caller
+// with a credential of the user's is not the user.
 func (v *View) whoseWord(c *mail.DialogChange) error {
 	switch {
 	case c.Outcome == "":

@@ -8,21 +8,21 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Entrant is what a session that starts in this room wants to be.
+// Entrant is the request of a session that starts in this room.
 type Entrant struct {
 	Agent  mail.Name     // the name that it wants; "": none but Free
-	Free   mail.Name     // made of client and directory: what it is called if it may not have that
+	Free   mail.Name     // made of client and directory: its name if it must not have Agent
 	Dir    string        // where its client works, as grants spell it
 	Client string        // as hooks call it
-	File   bool          // the file of Dir wants it, and not a command line
-	Room   mail.RoomName // another room that the file names, and which Dir may not enter so far
-	Home   bool          // the file of Dir has named this room, which is new, or is at home here from before
+	File   bool          // the file of Dir wants it, not a command line
+	Room   mail.RoomName // another room that the file names, and that Dir has not been allowed to enter
+	Home   bool          // the file of Dir has named this room, which is new, or Dir was at home here before
 	Held   bool          // a session in Dir had the name already, before grants were recorded
 	Meant  bool          // the person let Dir in here under that name
-	Ask    bool          // the person is asked for what the session may not have
+	Ask    bool          // the person is asked for anything the session may not have
 }
 
-// Admit decides what a session is called, what is recorded by that, and what the person is to be asked for.
+// Admit decides the name of a session, what to record with it, and what to ask the person for.
 func (v *View) Admit(c Entrant) (name mail.Name, events []mail.Event, asked *mail.Grant) {
 	name, record, asked := v.placing(c)
 	if !c.Ask {
@@ -37,7 +37,7 @@ func (v *View) Admit(c Entrant) (name mail.Name, events []mail.Event, asked *mai
 	return name, events, asked
 }
 
-// placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.
+// placing decides the name of a session, what to record with it, and the grant it needs to be more.
 func (v *View) placing(c Entrant) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
 	home := mail.Grant{Dir: c.Dir, By: mail.System}
 	if c.Home && !v.Granted(&home) {
@@ -50,7 +50,7 @@ func (v *View) placing(c Entrant) (name mail.Name, record []mail.Grant, asked *m
 		asked = &mail.Grant{Agent: c.Agent, Dir: c.Dir, Room: c.Room}
 		if !c.File {
 			asked.Agent = ""
-			return name, record, asked // that name the command line gave
+			return name, record, asked // the command line gave that name
 		}
 	case c.Agent == "":
 		return name, record, nil
@@ -72,7 +72,8 @@ func (v *View) placing(c Entrant) (name mail.Name, record []mail.Grant, asked *m
 	return name, record, asked
 }
 
-// mayTake reports whether the sessions of a directory, whose file says so, may have a name that is not granted to it.
+// mayTake reports whether the sessions of a directory, if its file says so, may have a name that is not granted to
+// it.
 func (v *View) mayTake(name mail.Name, bearer *fold.Member, c Entrant) bool {
 	switch {
 	case bearer != nil && c.Held:
@@ -85,7 +86,7 @@ func (v *View) mayTake(name mail.Name, bearer *fold.Member, c Entrant) bool {
 	return v.CheckNew(name, nil) == nil
 }
 
-// mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
+// mayLead reports whether the orchestrator with a name may work in a directory, in a client. If the person did not
 // say which may, an agent that has the role keeps it wherever it works.
 func (v *View) mayLead(n mail.Name, c *Entrant) bool {
 	if slices.Contains(v.Orchestrators, n) {
@@ -106,8 +107,8 @@ func (v *View) mayLead(n mail.Name, c *Entrant) bool {
 	return !refused && !v.LeadGranted(n) && m != nil && m.HasRole(string(mail.Orchestrator))
 }
 
-// mayOpen reports whether a client's hook or server may begin a session of an orchestrator: the role is there, or
-// somewhere granted. Where, was asked when the session was placed.
+// mayOpen reports whether a client's hook or server may begin a session of an orchestrator: the agent has the role,
+// or it is granted somewhere. Where was checked when the session was placed.
 func (v *View) mayOpen(n mail.Name) bool {
 	m := v.Agent(n)
 	return m != nil && m.HasRole(string(mail.Orchestrator)) || v.LeadGranted(n) ||

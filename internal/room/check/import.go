@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// CheckImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
+// CheckImport makes the checks of a sent message, and checks that id, time, sender and addresses are in canonical
 // form.
 func (v *Asker) CheckImport(it *mail.Item) error {
 	if _, err := mail.ParseID(string(it.ID)); err != nil {
@@ -43,14 +43,14 @@ func (v *Asker) CheckImport(it *mail.Item) error {
 		d.To = append(d.To, string(a))
 	}
 	if strings.TrimSpace(d.Body) == "" {
-		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
+		d.Body = "-" // mail sent empty elsewhere is still mail; so is a review without a verdict
 	}
 	return d.CheckAccepted(v.MaxBody)
 }
 
-// WeighImported gives a message that is imported an audience that all machines know, and finds out whether it may
-// settle the question that it answers, which is in the thread of root. If that depends on where the question was
-// asked, asked is where that stands.
+// WeighImported gives an imported message an audience that all machines know, and finds out whether it may settle the
+// question that it answers, which is in the thread of root. If that depends on where the question was asked, asked is
+// that spot.
 func (v *View) WeighImported(m *mail.Message) (asked fold.Spot, root mail.ID) {
 	if v.isPerson(m.From.Signer()) {
 		m.From = mail.ToUser // whatever the file calls them
@@ -76,10 +76,10 @@ func (v *View) WeighImported(m *mail.Message) (asked fold.Spot, root mail.ID) {
 	return asked, q.Msg.ThreadRoot()
 }
 
-// ImportEvents returns the events that make an item again: the message, and what its readers did.
+// ImportEvents returns the events that recreate an item: the message, and the acts of its readers.
 func ImportEvents(it *mail.Item, now mail.Time) []mail.Event {
 	m := it.Message
-	m.Same, m.Checked, m.By = "", 0, "" // whoever wrote the file may say anything of the person
+	m.Same, m.Checked, m.By = "", 0, "" // the writer of the file may claim anything about the person
 	events := []mail.Event{{At: now, Message: &m}}
 	add := func(reader mail.Name, mark mail.Mark, at mail.Time, door string) {
 		if at == 0 {

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
+// ended returns the events that end sessions of c's name whose program has ended, so that the name is free before
 // they have been silent for long enough, and whether c's own name is among them.
 func (v *View) ended(c *mail.AgentChange) (events []mail.Event, frees bool) {
 	if c.Session == "" || c.End || c.TakeOver || v.InSession(c.Name, c.Session) != nil {
@@ -48,8 +48,8 @@ func (v *View) onlyOne(c *mail.AgentChange) error {
 		v.Now.Sub(max(m.Seen, m.SessionAt)).Round(time.Second))
 }
 
-// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
-// it is asked no more.
+// mayJoin says why the caller cannot put an agent on the roster, or that its parent would have too many children. It
+// does not check an agent that is on the roster.
 func (v *View) mayJoin(n, parent mail.Name) error {
 	if err := v.notPerson(n); err != nil {
 		return err
@@ -71,8 +71,8 @@ func notGranted(n mail.Name) error {
 		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
 }
 
-// crowded refuses one more agent below parent: below it, and below whoever is above it, live as many as
-// may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
+// crowded refuses one more agent below parent if as many as allowed live below it, and below its top ancestor. An
+// orchestrator's children may have their own teams: the limit on its children counts only direct ones.
 func (v *View) crowded(parent mail.Name) error {
 	limit := v.Limits.Children
 	if parent == "" || limit < 0 || v.IsUser() {
@@ -91,8 +91,8 @@ func (v *View) crowded(parent mail.Name) error {
 	}
 }
 
-// doubled refuses one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
-// registers it from outside.
+// doubled refuses one more agent of a name: NAME-2 for a session that finds NAME held, or for a caller that registers
+// it from outside.
 func (v *View) doubled(c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	switch {
@@ -142,7 +142,7 @@ func (v *View) Pulse() []mail.Event {
 }
 
 // grant adds the role of the orchestrator where the configuration or a grant gives it. A line in a file neither gives
-// nor takes it, because there are rights with it.
+// nor takes it, because it carries rights.
 func (v *View) grant(c *mail.AgentChange) {
 	const role = string(mail.Orchestrator)
 	m := v.Agent(c.Name)
@@ -163,7 +163,7 @@ func (v *View) grant(c *mail.AgentChange) {
 	c.Roles = append(c.Roles, role)
 }
 
-// enter completes a change that may be of a new session, and returns the events by which others end before it.
+// enter completes a change that may be of a new session, and returns the events that end others before it.
 func (v *View) enter(c *mail.AgentChange) ([]mail.Event, error) {
 	v.grant(c)
 	if m := v.Agent(c.Name); m != nil && m.Parted() && c.Session == "" {
@@ -179,7 +179,7 @@ func (v *View) enter(c *mail.AgentChange) ([]mail.Event, error) {
 	return events, v.onlyOne(c)
 }
 
-// checked notes in a change what it was checked against.
+// checked records in a change the state that it was checked against.
 func (v *View) checked(c *mail.AgentChange, update bool) {
 	if v.Machine == "" || v.Files || c.End {
 		return

@@ -32,7 +32,7 @@ func (r *Rules) Here(m *fold.Member) bool {
 	return r.Machine == "" || m.Machine == "" || m.Machine == r.Machine
 }
 
-// runs reports whether m's program runs. Of one on another machine that is as long as its session lives.
+// runs reports whether m's program runs. A program on another machine counts as running while its session lives.
 func (v *View) runs(m *fold.Member) bool {
 	if !v.Here(m) {
 		return m.Live(v.Now)

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Mark returns the events by which what a caller wants to mark is marked. out says which that is, and which it is
-// not; without a message that could be marked it is refused.
+// Mark returns the events that mark what the caller wants marked. out says which messages are marked, and which are
+// not; if none can be marked, the request is refused.
 func (v *View) Mark(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *mail.Marked) ([]mail.Event, error) {
 	if err := v.comesBack(q, cold); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (v *View) Mark(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *
 	return events, nil
 }
 
-// CheckMarking refuses what marks nothing, whatever there is.
+// CheckMarking refuses a request that marks nothing, whatever the mailbox has.
 func (v *Asker) CheckMarking(q mail.Marking, now mail.Time) error {
 	switch q.Mark {
 	case mail.MarkPresented, mail.MarkNotified, mail.MarkTold:
@@ -52,7 +52,7 @@ func (v *Asker) CheckMarking(q mail.Marking, now mail.Time) error {
 	return nil
 }
 
-// checkSnooze refuses agents: the end of a snooze is no event, so that nobody would wake them then.
+// checkSnooze refuses agents: the end of a snooze is no event, so nothing would wake them then.
 func (v *Asker) checkSnooze(q mail.Marking, now mail.Time) error {
 	switch {
 	case q.Mark != mail.MarkSnoozed && q.Until != 0:
@@ -88,8 +88,8 @@ func TakenFirst(r *fold.Record, id mail.ID) error {
 	return mail.Errorf(mail.Denied, "%s was taken by %s, who read it first; it is not yours", id, taker)
 }
 
-// comesBack refuses a mark that would bring a message from the archive back to a mailbox. What is there stays: a mark
-// tells how it stands.
+// comesBack refuses a mark that would bring a message from the archive back to a mailbox. Archived messages stay
+// there: a mark records how they stand.
 func (v *View) comesBack(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord) error {
 	if q.Mark != mail.MarkSnoozed && (q.Mark != mail.MarkUnread || q.InArchive) {
 		return nil
@@ -104,7 +104,7 @@ func (v *View) comesBack(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord) 
 	return nil
 }
 
-// markSome returns the receipts for the messages that were named.
+// markSome returns the receipts for the named messages.
 func (v *View) markSome(m *fold.Member, q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord,
 	out *mail.Marked) []mail.Event {
 	var events []mail.Event
@@ -153,8 +153,8 @@ func (v *View) markAll(m *fold.Member, q mail.Marking, out *mail.Marked) []mail.
 	return events
 }
 
-// stillOpen says which of the messages that the caller wants to be done with, by marking them read or archived, it was
-// asked and has not answered.
+// stillOpen says which of the messages that the caller marks read or archived are questions to it that it has not
+// answered.
 func (v *View) stillOpen(m *fold.Member, q mail.Marking, out *mail.Marked) {
 	if q.Mark != mail.MarkRead && q.Mark != mail.MarkArchived {
 		return

@@ -44,8 +44,8 @@ func (v *View) describe(c *mail.AgentChange) ([]mail.Event, error) {
 	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: mail.User, Roles: c.Roles, Tags: c.Tags}}}, nil
 }
 
-// takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
-// which the user takes from it.
+// takesBack returns the events that end the grants which would give an agent the role of the orchestrator again after
+// the user takes it away.
 func (v *View) takesBack(c *mail.AgentChange) (events []mail.Event) {
 	const role = string(mail.Orchestrator)
 	if !v.IsUser() || v.Files || c.Roles == nil || slices.Contains(c.Roles, role) {
@@ -60,7 +60,7 @@ func (v *View) takesBack(c *mail.AgentChange) (events []mail.Event) {
 	return events
 }
 
-// Change checks p and turns it into what the journal would say.
+// Change checks p and turns it into the change for the journal.
 func (v *Asker) Change(p mail.Presence) (*mail.AgentChange, error) {
 	if p.Name == "" {
 		p.Name = v.Who
@@ -95,7 +95,7 @@ func (v *Asker) Change(p mail.Presence) (*mail.AgentChange, error) {
 	return c, nil
 }
 
-// place says in a change where its session runs, and of whom bridges say it.
+// place records in a change where its session runs, and whose word it is if a bridge reports it.
 func (v *Asker) place(c *mail.AgentChange, p mail.Presence) {
 	if c.Session != "" && !c.End && !v.Files || c.Binds() {
 		c.Machine = v.Machine
@@ -144,7 +144,7 @@ func isLine(t string) bool {
 		!strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// checkRole refuses what is no role, and what reads as one that has rights.
+// checkRole refuses a text that is no role, or that reads as one that has rights.
 func (v *Asker) checkRole(role string) error {
 	if _, err := mail.ParseRole(role); err != nil {
 		return err
@@ -171,8 +171,8 @@ func normalAll(words []string) []string {
 	return out
 }
 
-// mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the
-// user and the orchestrator.
+// mayRegister checks that the caller may say this of this agent: of itself, of its children, and, for the user and
+// the orchestrator, of everyone.
 func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	if m == nil && (p.Update || p.End) {
@@ -180,7 +180,7 @@ func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 		return err
 	}
 	if m != nil {
-		c.Name = m.Name // an earlier name stands for the present one
+		c.Name = m.Name // an earlier name means the present one
 	}
 	if p := parentOf(c); p != "" && v.Agent(p) == nil && p != v.Who {
 		return mail.Errorf(mail.NotFound, "there is no agent %q to be the parent%s", p, v.Suggest(string(p)))
@@ -199,12 +199,13 @@ func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	return v.mayJoin(c.Name, parentOf(c))
 }
 
-// maySpeakFor reports whether the caller may say something of m, who may be a newcomer: then whose child it becomes.
+// maySpeakFor reports whether the caller may register a change of m, or of a newcomer, which then becomes the
+// caller's child.
 func (v *View) maySpeakFor(m *fold.Member, c *mail.AgentChange) bool {
 	return v.mayRule(m) || c.Name == v.Who || m == nil && parentOf(c) == v.Who
 }
 
-// parentOf returns whose child a change makes an agent, "" if it says nothing of that.
+// parentOf returns the parent that a change gives an agent, "" if it gives none.
 func parentOf(c *mail.AgentChange) mail.Name {
 	if c.Parent == nil {
 		return ""
@@ -228,8 +229,8 @@ func (v *View) mayCommand() bool {
 	return v.IsUser() || v.Who == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
 }
 
-// mayChange refuses what no agent says of itself, nor of another: that it is the orchestrator, which only the person
-// decides, and that it is another's child from now on, which would take it out of its parent's hands.
+// mayChange refuses changes that no agent may make to itself or to another: to become the orchestrator, which only
+// the person decides, and to become another's child, which would take it out of its parent's hands.
 func (v *View) mayChange(m *fold.Member, c *mail.AgentChange) error {
 	const role = string(mail.Orchestrator)
 	person := v.IsUser() || v.Who == mail.System
@@ -269,8 +270,8 @@ func (v *View) Rename(from, to mail.Name) (m *fold.Member, events []mail.Event, 
 		Machine: v.Machine}}}, nil
 }
 
-// Merge checks whether an agent can be made one with another, or with the user, and returns that and the events; none
-// if they are one.
+// Merge checks whether an agent can be merged into another, or into the user, and returns that one and the events;
+// none if they are already one.
 func (v *View) Merge(from, into mail.Name) (*fold.Member, []mail.Event, error) {
 	if err := v.NeedUser("make two agents one"); err != nil {
 		return nil, nil, err

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// sentAt is a message that is remembered, and when it was sent.
+// sentAt is a remembered message, and when it was sent.
 type sentAt struct {
 	id mail.ID
 	at int64 // in nanoseconds since 1970
@@ -35,9 +35,9 @@ func (b *Breaker) repeated(r fold.Repeat, now time.Time) mail.ID {
 	return ""
 }
 
-// Sent remembers a message that was sent. Of one that says in the journal what would be the same, it is called before
-// anybody sees the message in the state: what is sent from then on is compared with it here, and what was checked
-// before by apply.
+// Sent remembers a message that was sent. For a message whose event carries its repetition, it is called before
+// anyone sees the message in the state: later sends are compared with it here, and sends that were checked before are
+// compared by apply.
 func (b *Breaker) Sent(r fold.Repeat, id mail.ID, at time.Time) {
 	if r == (fold.Repeat{}) {
 		return
@@ -45,9 +45,10 @@ func (b *Breaker) Sent(r fold.Repeat, id mail.ID, at time.Time) {
 	b.repeats[r] = sentAt{id, at.UnixNano()}
 }
 
-// Ends returns between whom m may be a repetition, as only mail to one agent by name can be; "" if it is none.
+// Ends returns the two agents between whom m may be a repetition, as only mail to one agent by name can be; "" if it
+// is none.
 func (b *Breaker) Ends(m *mail.Message) (from, to mail.Address) {
-	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
+	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender marks repetitions by the key
 	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
 		m.From == mail.ToUser || m.From == mail.FromSystem {
 		return "", ""
@@ -55,7 +56,7 @@ func (b *Breaker) Ends(m *mail.Message) (from, to mail.Address) {
 	return b.originOf(m.From), b.originOf(m.To[0])
 }
 
-// RepeatOf returns what identifies a repetition of m between its Ends.
+// RepeatOf returns the hash that identifies a repetition of m between its Ends.
 func RepeatOf(m *mail.Message, from, to mail.Address) fold.Repeat {
 	if to == "" {
 		return fold.Repeat{}
@@ -65,7 +66,7 @@ func RepeatOf(m *mail.Message, from, to mail.Address) fold.Repeat {
 	for _, part := range []string{string(from), string(to), string(m.Type), string(m.ReplyTo), m.Subject, m.Body} {
 		text = append(append(text, part...), 0)
 	}
-	if m.Suggests { // the same words of somebody who has been passed the question on meanwhile are its answer
+	if m.Suggests { // the same words from someone who has since been passed the question are its answer
 		text = append(text, "suggests\x00"...)
 	}
 	sum := sha256.Sum256(append(text, m.Metadata...))

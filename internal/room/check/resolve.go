@@ -17,14 +17,14 @@ type route struct {
 	Remote map[mail.RoomName][]string
 }
 
-// resolved is one address of this room, or a room and what is an address there.
+// resolved is one address of this room, or a room and the address there.
 type resolved struct {
 	Local mail.Address
 	Room  mail.RoomName
 	Rest  string
 }
 
-// resolve turns addresses as somebody typed them into canonical ones. All must resolve.
+// resolve turns typed addresses into canonical ones. All must resolve.
 func (v *View) resolve(typed []string) (route, error) {
 	var rt route
 	for _, t := range typed {
@@ -48,7 +48,7 @@ func (v *View) resolve(typed []string) (route, error) {
 	return rt, nil
 }
 
-// routeOf returns where a draft goes. The user's answer to a card goes to the post office, which is nobody's address
+// routeOf returns where a draft goes. The user's answer to a card goes to the post office, which has no address
 // otherwise.
 func (v *View) routeOf(d *mail.Draft) (route, error) {
 	if q := v.Records[d.ReplyTo]; q != nil && q.IsCard() && v.IsUser() && len(d.To) == 1 &&
@@ -98,7 +98,7 @@ func (v *View) ResolveOne(t string) (resolved, error) {
 	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, v.Suggest(name))
 }
 
-// ofPerson returns the address of the user for a role that the user has, which no agent takes mail for.
+// ofPerson returns the address of the user for a role that the user has, since no agent takes mail for it.
 func (v *View) ofPerson(a mail.Address) mail.Address {
 	if a.Kind() == mail.ToRole && v.Members[mail.User].HasRole(a.Value()) {
 		return mail.ToUser
@@ -106,8 +106,8 @@ func (v *View) ofPerson(a mail.Address) mail.Address {
 	return a
 }
 
-// byName returns the address of who bears a name, had it before, or has it as a title; "" if nobody does. exact says
-// that it was typed as a name.
+// byName returns the address of the member that bears a name, had it before, or has it as a title; "" if there is
+// none. exact says that it was typed as a name.
 func (v *View) byName(name string, exact bool) (mail.Address, error) {
 	if m, err := v.titled(name); !exact && (m != nil || err != nil) {
 		return m.Address(), err
@@ -128,8 +128,8 @@ func (v *View) byName(name string, exact bool) (mail.Address, error) {
 	return mail.AgentAddress(m.Name), nil
 }
 
-// titled returns whom a title means, such as team-lead: who has the role of that name in a team of the caller's, or is
-// the only one who has it. Nil: it is no title, or nobody has it.
+// titled returns the agent that a title such as team-lead means: the one with the role of that name in a team of the
+// caller's, or the only one that has it. Nil: it is no title, or no one has it.
 func (v *View) titled(word string) (*fold.Member, error) {
 	if !slices.ContainsFunc(v.Protocols, func(p mail.Protocol) bool { return slices.Contains(p.Titles, word) }) {
 		return nil, nil
@@ -170,7 +170,7 @@ func (v *View) elsewhere(t string, room mail.RoomName) (resolved, error) {
 }
 
 // ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must
-// not go to whoever took that name to get it.
+// not go to an agent that took that name to get it.
 func (v *View) ambiguous(m *fold.Member, typed string) error {
 	i := strings.LastIndex(typed, "@")
 	if i < 0 {
@@ -186,7 +186,7 @@ func (v *View) ambiguous(m *fold.Member, typed string) error {
 		typed, typed[:i], room, typed, m.Name)
 }
 
-// farAddresses returns what leads to other rooms, spelled as in a message.
+// farAddresses returns the addresses in other rooms, spelled as in a message.
 func (rt *route) farAddresses() (out []mail.Address) {
 	for room, names := range rt.Remote {
 		for _, n := range names {

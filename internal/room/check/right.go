@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Who may settle a question is found out when an answer is sent, and is in the answer's line: apply, which may run
+// Who may settle a question is decided when an answer is sent, and is in the answer's line: apply, which may run
 // again when the roster and the thread are long gone, only obeys it.
 
 // weigh finds out whether a message, which may answer the question q by its type, has the right to settle it. If not,
@@ -34,7 +34,7 @@ func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
 	return right, nil
 }
 
-// rightCounts reports whether it counts who may settle a question: all machines have to know what a suggestion is.
+// rightCounts reports whether the right to settle a question is checked: all machines must know what a suggestion is.
 func (v *View) rightCounts() bool { return !v.behind(mail.RulesOfRight) }
 
 // behind reports whether one of the machines that follow the room does not know some rules.
@@ -44,7 +44,7 @@ func (v *View) behind(rules int) bool {
 	})
 }
 
-// audience returns the audience that is asked for, if all machines know it.
+// audience returns the requested audience, if all machines know it.
 func (v *View) audience(asked string) string {
 	if asked == mail.AudienceHolders && v.behind(mail.RulesOfOffers) {
 		return ""

@@ -9,10 +9,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// longestNote bounds the line that goes before the text of what was due several times, in bytes.
+// longestNote limits the line before the text of a message that was due several times, in bytes.
 const longestNote = 200
 
-// Schedule decides that a draft, which was found to be in order, waits until it is sent.
+// Schedule decides that a checked draft waits until it is sent.
 func (v *View) Schedule(p *Plan, d mail.Draft) ([]mail.Event, mail.Time, error) {
 	due, err := v.dueAt(&d)
 	if err != nil {
@@ -31,7 +31,7 @@ func (v *View) Schedule(p *Plan, d mail.Draft) ([]mail.Event, mail.Time, error) 
 	return append(p.Pulse, mail.Event{At: v.Now, Schedule: c}), due, nil
 }
 
-// later is by what a draft is noted that is first due at a time.
+// later returns the change that records a draft that is first due at a time.
 func (v *View) later(p *Plan, d mail.Draft, due mail.Time) *mail.ScheduleChange {
 	c := &mail.ScheduleChange{ID: p.Message.ID, From: p.Message.From.Signer(), Due: due,
 		Every: d.Every, Until: d.Until, Right: mail.Right{Means: v.Means}}
@@ -43,7 +43,7 @@ func (v *View) later(p *Plan, d mail.Draft, due mail.Time) *mail.ScheduleChange 
 	return c
 }
 
-// SameScheduled returns what the caller has scheduled with a key; nil: nothing.
+// SameScheduled returns the message that the caller has scheduled with a key; nil: none.
 func (v *View) SameScheduled(key string) *mail.Scheduling {
 	for _, c := range v.Scheduled {
 		if key != "" && c.Draft.Key == key && v.owns(c) {
@@ -53,7 +53,7 @@ func (v *View) SameScheduled(key string) *mail.Scheduling {
 	return nil
 }
 
-// dueAt returns when a draft is sent first.
+// dueAt returns when a draft is first sent.
 func (v *View) dueAt(d *mail.Draft) (mail.Time, error) {
 	if d.Every == "" {
 		if d.Zone != "" || d.Until != 0 {
@@ -72,7 +72,7 @@ func (v *View) dueAt(d *mail.Draft) (mail.Time, error) {
 	return v.firstOf(d)
 }
 
-// firstOf returns when a draft is sent first that is sent again and again.
+// firstOf returns when a recurring draft is first sent.
 func (v *View) firstOf(d *mail.Draft) (mail.Time, error) {
 	if len(d.Body) > v.MaxBody-longestNote {
 		return 0, mail.Errorf(mail.TooLarge, "the body is %d bytes long; of what is sent again and again at most %d "+
@@ -85,7 +85,7 @@ func (v *View) firstOf(d *mail.Draft) (mail.Time, error) {
 	return due, err
 }
 
-// lastingRight refuses a caller of whom nobody could tell, when the time comes, whether it may still.
+// lastingRight refuses a caller whose right could not be checked when the time comes.
 func (v *View) lastingRight() error {
 	switch {
 	case v.Foreign || v.Across:
@@ -100,7 +100,8 @@ func (v *View) lastingRight() error {
 	return nil
 }
 
-// mayWait refuses what the caller may not have wait until due. moved is what waits already.
+// mayWait refuses a message that the caller must not schedule for due. moved is the scheduled message that it
+// replaces, if any.
 func (v *View) mayWait(due mail.Time, moved *mail.Scheduling) error {
 	mine := 0
 	for _, c := range v.Scheduled {
@@ -125,13 +126,13 @@ func (v *View) mayWait(due mail.Time, moved *mail.Scheduling) error {
 	return nil
 }
 
-// owns reports whether the caller has scheduled c, under whichever name.
+// owns reports whether the caller has scheduled c, under any of its names.
 func (v *View) owns(c *mail.Scheduling) bool {
 	m := v.Me()
 	return m != nil && v.Members[c.From] == m
 }
 
-// mine returns what the caller may see and change; the user may all of it.
+// mine returns a scheduled message that the caller may see and change; the user may for all.
 func (v *View) mine(id mail.ID) (*mail.Scheduling, error) {
 	if c := v.Scheduled[id]; c != nil && (v.IsUser() || v.owns(c)) {
 		return c, nil
@@ -140,7 +141,7 @@ func (v *View) mine(id mail.ID) (*mail.Scheduling, error) {
 		"pennypost scheduled", id)
 }
 
-// ListScheduled returns what the caller may see of what is to be sent later.
+// ListScheduled returns the scheduled messages that the caller may see.
 func (v *View) ListScheduled() mail.ScheduledList {
 	list := mail.ScheduledList{Scheduled: []mail.Scheduled{}}
 	for _, c := range v.ToSend() {
@@ -182,7 +183,7 @@ func (v *View) Unschedule(id mail.ID) ([]mail.Event, error) {
 	return []mail.Event{{At: v.Now, Schedule: &mail.ScheduleChange{ID: c.ID, By: v.Who, End: true}}}, nil
 }
 
-// nextOf returns when c is sent first after a time, 0: never again; and how often it was due from c.At until then.
+// nextOf returns when c is first sent after a time, 0: never again; and how often it was due from c.At until then.
 func nextOf(c *mail.Scheduled, after mail.Time) (due mail.Time, times int, err error) {
 	if c.Every == "" {
 		return 0, 1, nil
@@ -215,7 +216,7 @@ func nextOf(c *mail.Scheduled, after mail.Time) (due mail.Time, times int, err e
 	return until(mail.TimeOf(cron.Next(after.Std().In(zone))), c.Until), times, nil
 }
 
-// maxMissed bounds what is counted of what was due while nobody sent it: a week of minutes.
+// maxMissed limits the count of missed occasions: a week of minutes.
 const maxMissed = 7 * 24 * 60
 
 func until(next, end mail.Time) mail.Time {
@@ -234,7 +235,7 @@ type Occasion struct {
 	Void  string    // why it is not sent; "": it is
 }
 
-// DueNow returns what is due first, nil if nothing is; next is when it is to be asked again, 0 if nothing waits.
+// DueNow returns the message that is due first, nil if none is; next is when to call it again, 0 if nothing waits.
 func (v *View) DueNow() (o *Occasion, next mail.Time) {
 	waiting := v.ToSend()
 	if len(waiting) == 0 {
@@ -251,7 +252,7 @@ func (v *View) DueNow() (o *Occasion, next mail.Time) {
 	}
 	if o.Draft.Key == "" || !o.Once {
 		o.Draft.Key = fmt.Sprintf("later-%s-%d", c.ID, c.At)
-		o.Draft.Again = true // that it is the same text is meant
+		o.Draft.Again = true // the repeated text is intended
 	}
 	if times > 1 {
 		o.Draft.Body = fmt.Sprintf("(This was due %d times since %s, and is sent once.)\n\n%s", times,
@@ -268,7 +269,7 @@ func inZone(at mail.Time, zone string) string {
 	return at.Std().In(z).Format("2006-01-02 15:04 MST")
 }
 
-// void says why nothing is sent in the name of c's maker any more; "": it is.
+// void says why nothing is sent any more in the name of c's maker; "": it is sent.
 func (v *View) void(c *mail.Scheduling) string {
 	m := v.Members[c.From]
 	switch {
@@ -284,7 +285,7 @@ func (v *View) void(c *mail.Scheduling) string {
 	return ""
 }
 
-// Sender returns as whom an occasion's message is sent.
+// Sender returns the caller in whose name an occasion's message is sent.
 func (o *Occasion) Sender() Caller {
 	by := Caller{Who: o.From, Means: o.Means, Absent: true}
 	if o.Once {
@@ -293,8 +294,8 @@ func (o *Occasion) Sender() Caller {
 	return by
 }
 
-// After returns by what it is noted that an occasion is over, and, if it was refused or did not happen, by what its
-// maker is told, or the user if the maker has gone.
+// After returns the events that record the end of an occasion and, if it was refused or did not happen, the message
+// that tells its maker, or the user if the maker has gone.
 func (v *View) After(o *Occasion, refused string) []mail.Event {
 	c := &mail.ScheduleChange{ID: o.ID, By: mail.System, Was: o.At, Due: o.Next, End: o.Next == 0 || o.Void != ""}
 	events := []mail.Event{{At: v.Now, Schedule: c}}

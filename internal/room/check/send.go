@@ -10,31 +10,31 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Plan is a draft that was found to be in order.
+// Plan is a checked draft.
 type Plan struct {
 	Route   route
 	Message mail.Message
 	Pulse   []mail.Event
 	Depth   int            // replies above the message
-	Peers   []fold.Peer    // whom the breaker counts it for
-	Repeat  fold.Repeat    // what would be the same
+	Peers   []fold.Peer    // for whom the breaker counts it
+	Repeat  fold.Repeat    // identifies repetitions
 	Earlier *mail.Sent     // the answer, if the draft was sent before
 	At      fold.Spot      // where the message of Earlier is, if that is known
-	Right   bool           // by it the caller may settle what it replies to
-	Answers bool           // a question that is open, by right
-	Asked   []mail.Address // if it does not: of whom that was asked
+	Right   bool           // the caller may settle with it the question that it replies to
+	Answers bool           // an open question, by right
+	Asked   []mail.Address // if it does not: whom that question asked
 	typed   bool           // the draft names its type
 	Grant   *mail.Grant    // that the message decides; nil: none
 }
 
-// Send finds out what a draft of the caller comes to.
+// Send checks a draft of the caller and plans its message.
 func (v *View) Send(d *mail.Draft) (p *Plan, err error) {
 	p = &Plan{typed: d.Type != ""}
 	from := v.Signature()
 	p.Message.From = from
 	if k := v.KeyOf(from, d.Key); d.Key != "" && v.SentBefore(k) {
 		p.Earlier, p.At = v.known(k)
-		p.Route, _ = v.routeOf(d) // what other rooms did not take at first is sent there now
+		p.Route, _ = v.routeOf(d) // a room that did not take it at first is sent it now
 		return p, nil
 	}
 	if p.Pulse, err = v.Join(); err != nil {
@@ -62,7 +62,7 @@ func (v *View) Send(d *mail.Draft) (p *Plan, err error) {
 	return p, err
 }
 
-// Join returns the event by which a caller that is new comes onto the roster, or another sign of its life.
+// Join returns the event that puts a new caller on the roster, or else records a sign of its life.
 func (v *View) Join() ([]mail.Event, error) {
 	if err := v.mayJoin(v.Who, v.Parent); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (v *View) Join() ([]mail.Event, error) {
 	return v.Pulse(), nil
 }
 
-// Signature is how the caller signs: by its present name, should it be connected under an earlier one.
+// Signature is how the caller signs: with its present name, even if it is connected under an earlier one.
 func (v *View) Signature() mail.Address {
 	if v.Foreign {
 		return mail.Address(v.Who)
@@ -81,8 +81,8 @@ func (v *View) Signature() mail.Address {
 	return mail.AgentAddress(v.Who)
 }
 
-// known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot,
-// only its place is known.
+// known answers a draft whose key was used before, and says where the message is. For a message that is no longer
+// hot, only its sequence number is known.
 func (v *View) known(k fold.SentKey) (*mail.Sent, fold.Spot) {
 	r := k.Record()
 	if r == nil {
@@ -131,8 +131,8 @@ func (v *View) mayCancel(d *mail.Draft, to route) error {
 
 // compose makes the message of a draft.
 func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message {
-	t, _ := mail.ParseType(d.Type)                                                 // Check has done it once
-	reminds := len(rt.Remote) == 0 && slices.Equal(rt.Local, []mail.Address{from}) // who sent it, of what is open
+	t, _ := mail.ParseType(d.Type)                                                 // Check has parsed it before
+	reminds := len(rt.Remote) == 0 && slices.Equal(rt.Local, []mail.Address{from}) // a reminder to its sender
 	if d.Type == "" && !reminds && v.AsksOther(d.ReplyTo, v.Me()) {
 		t = mail.Answer
 	}
@@ -160,14 +160,14 @@ func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message
 	return m
 }
 
-// Here returns the message as far as it is for this room.
+// Here returns the part of the message that is for this room.
 func (p *Plan) Here() *mail.Message {
 	m := p.Message
 	m.To = p.Route.Local
 	return &m
 }
 
-// AsTyped returns the message of the type that its draft says.
+// AsTyped returns the message with the type that its draft names.
 func (p *Plan) AsTyped() *mail.Message {
 	m := p.Message
 	if !p.typed {
@@ -176,7 +176,7 @@ func (p *Plan) AsTyped() *mail.Message {
 	return &m
 }
 
-// Events returns what a planned message adds to the journal.
+// Events returns the events that a planned message adds to the journal.
 func (p *Plan) Events(now mail.Time) []mail.Event {
 	events := append(p.Pulse, mail.Event{Message: &p.Message})
 	if p.Grant != nil {
@@ -188,23 +188,24 @@ func (p *Plan) Events(now mail.Time) []mail.Event {
 	return events
 }
 
-// Became returns what became of a message that was appended at seq, and what it repeats if it does not count for that.
+// Became returns the outcome of a message that was appended at seq, and the text it repeats if it does not count
+// because of that.
 func (v *View) Became(p *Plan, seq mail.Seq) (sent mail.Sent, same fold.SameText) {
 	k := v.KeyOf(p.Message.From, p.Message.Key)
 	switch r := cmp.Or(v.Records[p.Message.ID], v.Leaving[p.Message.ID]); {
 	case r != nil:
 		sent = v.Sent(r)
-	case k.Key != "" && k.Record() != nil: // somebody else sent with the same key at the same time, and was first
+	case k.Key != "" && k.Record() != nil: // another send with the same key at the same time was first
 		sent = v.Sent(k.Record())
-	case k.Key != "" && v.SentBefore(k): // and retention took that one already
+	case k.Key != "" && v.SentBefore(k): // and retention has already taken that one
 		sent = v.spent(v.Spent.ByKey[k].SpentKey)
-	case v.IsVoid(seq): // it repeats what was sent at the same moment, perhaps through another machine
+	case v.IsVoid(seq): // it repeats a message sent at the same moment, perhaps through another machine
 		same = v.Repeated(&p.Message)
 		sent = v.spent(mail.SpentKey{Message: same.ID, Seq: same.Seq})
 		if r := v.Records[same.ID]; r != nil {
 			sent = v.Sent(r)
 		}
-	case v.Erased[p.Message.ID] == 0: // it is in the archive, because all else is unsettled
+	case v.Erased[p.Message.ID] == 0: // it is in the archive, because otherwise it would be unsettled
 		sent = v.spent(mail.SpentKey{Message: p.Message.ID, Seq: seq})
 	}
 	sent.Duplicate = sent.ID != p.Message.ID
@@ -215,10 +216,10 @@ func (v *View) Became(p *Plan, seq mail.Seq) (sent mail.Sent, same fold.SameText
 	return sent, same
 }
 
-// minting returns what the protocols ask of new mail to these addresses whose sender asks for nothing: how its id is
-// spelled, and how long it waits for its agents, or for a role where all files are trimmed. Ids are read in all files
-// that the room keeps, so the first bridge that asks for a spelling decides, and the recipient's protocol only if none
-// does. How long mail waits matters to its recipient first.
+// minting returns what the protocols require of new mail to these addresses whose sender requires nothing: the
+// spelling of its id, and how long it waits for its agents, or for a role where all files are trimmed. Ids are read
+// in all files that the room keeps, so the first bridge that requires a spelling decides, and the recipient's
+// protocol only if none does. How long mail waits matters to its recipient first.
 func (v *View) minting(to []mail.Address) (ids mail.IDForm, life time.Duration) {
 	var of mail.Protocol
 	if len(to) == 1 && to[0].Kind() == mail.ToAgent {
@@ -227,7 +228,7 @@ func (v *View) minting(to []mail.Address) (ids mail.IDForm, life time.Duration) 
 		}
 	}
 	life = of.AgentLife
-	kept, trimmed := 0, 0 // files, and those of them that are trimmed
+	kept, trimmed := 0, 0 // files, and the trimmed ones among them
 	for _, b := range v.Bridges {
 		i := slices.IndexFunc(v.Protocols, func(p mail.Protocol) bool { return p.Name == b.Dialect })
 		if i < 0 || b.Mode == mail.BridgeFollow {
@@ -244,14 +245,14 @@ func (v *View) minting(to []mail.Address) (ids mail.IDForm, life time.Duration) 
 		return cmp.Or(ids, of.IDs), life
 	}
 	if slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() != mail.ToAgent }) {
-		life = 0 // each address has a time of its own
+		life = 0 // each address has its own time
 	} else if life != 0 && v.TTL.Agent != 0 {
-		life = max(0, v.TTL.Agent) // the person has set one, which files have to say
+		life = max(0, v.TTL.Agent) // the person has set one, which files must state
 	}
 	return cmp.Or(ids, of.IDs), life
 }
 
-// protocolOf returns the protocol that an agent is of.
+// protocolOf returns the protocol of an agent.
 func (v *View) protocolOf(m *fold.Member) mail.Protocol {
 	for _, p := range v.Protocols {
 		if p.NamesItself != nil && p.NamesItself(m.Client, m.Tags) {

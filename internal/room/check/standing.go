@@ -7,9 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The configuration of each machine that has the room open says what is sent again and again. What it comes to is in
-// the journal: machines whose files say the same make one schedule of it, and what the user has taken back is not made
-// again before its entry changes.
+// The configuration of each machine that has the room open lists recurring messages. The journal records the result:
+// machines whose files say the same make one schedule of it, and an entry that the user has taken back is not made
+// again before it changes.
 
 // Stands reports whether an entry of the configuration was obeyed as it is.
 func (v *View) Stands(s *mail.Standing) bool {
@@ -17,7 +17,7 @@ func (v *View) Stands(s *mail.Standing) bool {
 	return ok && known.Sum == s.Sum()
 }
 
-// MayStand refuses an entry of the configuration that nobody could send, or that not all machines would understand.
+// MayStand refuses an entry of the configuration that could not be sent, or that not all machines would understand.
 func (v *View) MayStand() error {
 	switch m := v.Me(); {
 	case v.behind(mail.RulesOfEntries):
@@ -30,7 +30,7 @@ func (v *View) MayStand() error {
 	return nil
 }
 
-// Stand decides that an entry, whose draft was found to be in order, is obeyed from now on.
+// Stand decides that an entry, whose draft was checked, is obeyed from now on.
 func (v *View) Stand(p *Plan, s *mail.Standing) ([]mail.Event, error) {
 	if v.Stands(s) {
 		return nil, nil
@@ -44,7 +44,7 @@ func (v *View) Stand(p *Plan, s *mail.Standing) ([]mail.Event, error) {
 	return []mail.Event{{At: v.Now, Schedule: c}}, nil
 }
 
-// Fallen decides that nothing more is sent of entries that the configuration of this machine had, and has no more.
+// Fallen decides that nothing more is sent for entries that the configuration of this machine had, and no longer has.
 func (v *View) Fallen(standing []mail.Standing) (events []mail.Event) {
 	for _, name := range slices.Sorted(maps.Keys(v.Entries)) {
 		e := v.Entries[name]

@@ -9,9 +9,9 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Begin looks whether a moment of a session changes anything. If it is over by that, brief is all that there is to
-// say. Else asks says whether it matters which messages the client still has in the conversation, where it can tell:
-// when a turn has not come to its end, and when a session goes on.
+// Begin checks whether a moment of a session changes anything. If that ends it, brief is the whole answer. Otherwise
+// asks says whether it matters which messages the client still has in the conversation, where it can tell: when a
+// turn has not reached its end, and when a session continues.
 func (v *View) Begin(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, over, asks bool) {
 	m := v.InSession(c.Name, t.Session)
 	brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
@@ -19,8 +19,8 @@ func (v *View) Begin(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, ove
 	case t.Sub:
 		return v.briefSubagent(m, c, t), true, false
 	case m == nil:
-		// A program that began before our tools were set up has none of them: by the time that a hook comes late,
-		// neither a hook nor a connection of it has told the room of it.
+		// A program that began before our tools were set up has none of them: by the time of a late hook, neither a
+		// hook nor a connection of it has told the room of it.
 		brief.Unequipped = t.Late && c.Process != "" && len(v.Programs[c.Process]) == 0
 		return brief, brief.Unequipped, false
 	case t.Ring && t.Moment == mail.TurnStart && !v.AwaitsTurn(m, v.Now):
@@ -31,10 +31,10 @@ func (v *View) Begin(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, ove
 	return brief, false, asks
 }
 
-// briefSubagent says what a subagent of m's session is to be told. It is nobody on the roster, and does not do its
+// briefSubagent returns the briefing of a subagent of m's session. It is not on the roster, and does not do its
 // session's work.
 func (v *View) briefSubagent(m *fold.Member, c *mail.AgentChange, t mail.Turn) mail.Briefing {
-	if m == nil { // a client may name the subagent above, and not the session above all
+	if m == nil { // a client may name the subagent above, but not the session at the top
 		m = v.inProgram(c.Name, t.Process)
 	}
 	if m == nil {
@@ -47,7 +47,7 @@ func (v *View) briefSubagent(m *fold.Member, c *mail.AgentChange, t mail.Turn) m
 	return brief
 }
 
-// Turn checks whether a session may have a turn, and returns what that changes.
+// Turn checks whether a session may have a turn, and returns the resulting events.
 func (v *View) Turn(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]mail.Event, error) {
 	if err := v.mayJoin(c.Name, v.Parent); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (v *View) Turn(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]
 	return append(events, v.turnEvents(c, t, held)...), nil
 }
 
-// turnEvents returns what a moment changes.
+// turnEvents returns the events of a moment.
 func (v *View) turnEvents(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) []mail.Event {
 	m := v.InSession(c.Name, t.Session)
 	if m == nil {
@@ -85,7 +85,7 @@ func goesOnElsewhere(m *fold.Member, t mail.Turn) bool {
 	return t.Process != "" && m.Process != "" && m.Process != t.Process
 }
 
-// momentEvents returns what a moment changes about the agent.
+// momentEvents returns the events of a moment that change the agent.
 func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []mail.Event {
 	switch t.Moment {
 	case mail.SessionEnd:
@@ -114,7 +114,7 @@ func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []
 	return []mail.Event{{Agent: c}}
 }
 
-// ending returns the events by which a session of m ends.
+// ending returns the events that end a session of m.
 func ending(m *fold.Member, t mail.Turn) []mail.Event {
 	if m == nil {
 		return nil
@@ -126,7 +126,7 @@ func ending(m *fold.Member, t mail.Turn) []mail.Event {
 	return []mail.Event{end}
 }
 
-// obeyed returns the receipts of the cancels that were told in a turn that ends: whoever stops has obeyed.
+// obeyed returns the receipts of the cancels that were told in a turn that ends: an agent that stops has obeyed.
 func (v *View) obeyed(m *fold.Member) (events []mail.Event) {
 	if m == nil {
 		return nil
@@ -155,8 +155,8 @@ func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
 	return found
 }
 
-// GaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail,
-// however often m stops over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
+// GaveUp returns the message that tells the user about mail over which m stopped. It is sent once for the same mail,
+// however often m stops over it. If m has a door, that is rung now, and the ringer tells the user if it is in vain.
 func (v *View) GaveUp(m *fold.Member, t mail.Turn) []mail.Event {
 	waiting := v.Unseen(m, v.Now)
 	if len(waiting) == 0 || v.HasDoor(m) {
@@ -181,7 +181,7 @@ func (v *View) GaveUp(m *fold.Member, t mail.Turn) []mail.Event {
 	}}}
 }
 
-// stoppedOver says in JSON which agent stopped over what.
+// stoppedOver says in JSON which agent stopped over which messages.
 func stoppedOver(n mail.Name, waiting []mail.ID) mail.Metadata {
 	var out struct {
 		Turn struct {
@@ -192,7 +192,7 @@ func stoppedOver(n mail.Name, waiting []mail.ID) mail.Metadata {
 	out.Turn.Agent, out.Turn.Messages = n, waiting[max(0, len(waiting)-maxGaveUp):]
 	raw, err := jsonx.Marshal(&out)
 	if err != nil {
-		return nil // the body tells it as well as it goes
+		return nil // the body says it too
 	}
 	return raw
 }

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Rules are what a room goes by, which no event changes.
+// Rules are the settings of a room that no event changes.
 type Rules struct {
 	Room       mail.RoomName
 	MaxBody    int      // bytes
@@ -23,49 +23,50 @@ type Rules struct {
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
 	Orchestrators []mail.Name
 	Protocols     []mail.Protocol
-	// Machine is this one's name; "": nobody else writes to the journal.
+	// Machine is the name of this one; "": no other machine writes to the journal.
 	Machine mail.Machine
 	// Alive reports whether a process of this machine runs.
 	Alive func(process string) bool
-	// Ended reports whether a process is known to have ended. Of what Alive does not vouch for, nothing may be known.
+	// Ended reports whether a process is known to have ended. About a process for which Alive does not vouch nothing
+	// may be known.
 	Ended func(process string) bool
-	// LetIn reports whether a machine is let in still, with a pass.
+	// LetIn reports whether a machine with a pass is still admitted.
 	LetIn func(machine mail.Machine, pass string) bool
 	// Exists reports whether the post office has another room.
 	Exists func(mail.RoomName) bool
-	// NewID returns an id in a form that no message of a state has.
+	// NewID returns an id in a given form that no message of a state has.
 	NewID func(*fold.State, mail.IDForm) mail.ID
-	// Alone says that nothing leads to other rooms.
+	// Alone says that no other room can be reached.
 	Alone bool
 }
 
-// Caller is who asks.
+// Caller is the one that makes a request.
 type Caller struct {
 	Who     mail.Name
 	Foreign bool       // Who is the address of an agent of another room
-	Across  bool       // what the caller sends came from another room
-	Copies  mail.ID    // the id that this has there
-	Files   bool       // Who is the user, who repeats what foreign files say
-	Means   mail.Means // how the user is known, who is the caller
+	Across  bool       // the caller's messages came from another room
+	Copies  mail.ID    // the id of the message there
+	Files   bool       // Who is the user, who repeats the content of foreign files
+	Means   mail.Means // how the user is known, if the user is the caller
 	Right   bool       // the caller, of another room, may settle there the question that it answers
-	// Enters reports whether another room is there for the caller. Nil: all are.
+	// Enters reports whether the caller may use another room. Nil: all of them.
 	Enters func(mail.RoomName) bool
 	// Claimed is another name that a session gives itself now. It stays the agent that it is.
 	Claimed mail.Name
-	Process string     // the one that asks, as the system tells; "": nobody can tell
+	Process string     // the process that makes the request, as the system tells; "": unknown
 	Pass    *mail.Pass // of the machine that vouches for the caller; nil: this one does
-	// Absent says that the post office sends what the caller left: that is no sign of its life.
+	// Absent says that the post office sends what the caller left with it: that is no sign of life.
 	Absent bool
 	Parent mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
 
-// Asker is a caller and the rules of the room that it asks: what can be said without looking at the state.
+// Asker is a caller and the rules of the room: enough for checks that need no state.
 type Asker struct {
 	*Rules
 	*Caller
 }
 
-// View is what one who asks sees of a room at a moment.
+// View is what a caller sees of a room at a moment.
 type View struct {
 	Asker
 	fold.Sight
@@ -77,10 +78,10 @@ func (v *Asker) reaches(room mail.RoomName) bool {
 	return !v.Alone && !v.Foreign && (v.Enters == nil || v.Enters(room))
 }
 
-// IsUser reports whether the user asks.
+// IsUser reports whether the caller is the user.
 func (v *Caller) IsUser() bool { return v.Who == mail.User }
 
-// NeedUser refuses everybody but the person.
+// NeedUser refuses everyone but the person.
 func (v *Caller) NeedUser(to string) error {
 	if v.IsUser() {
 		return nil
@@ -99,7 +100,7 @@ func (v *View) Me() *fold.Member {
 	return v.Agent(v.Who)
 }
 
-// Mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
+// Mailbox returns the member with a mailbox: the caller, or a named agent, whose mailbox anyone may read.
 func (v *View) Mailbox(n mail.Name) (*fold.Member, error) {
 	if n == "" {
 		n = v.Who
@@ -123,7 +124,7 @@ func (v *View) isPerson(n mail.Name) bool {
 	return m != nil && m.IsUser()
 }
 
-// NotPerson refuses a caller who goes by a name that leads to the user, and is not known to be that.
+// NotPerson refuses a caller that uses a name which leads to the user, and is not known to be the user.
 func (v *View) NotPerson() error { return v.notPerson(v.Who) }
 
 // notPerson refuses a caller that uses a name which leads to the user. The user calls as "user".
@@ -140,6 +141,6 @@ func (v *View) NoAgent(n mail.Name) error {
 	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.Room, v.Suggest(string(n)))
 }
 
-// tracked reports whether the caller's room keeps a message though it goes to other rooms: what asks, so that the
+// tracked reports whether the caller's room keeps a message though it goes to other rooms: a question, so that the
 // caller sees that it is open. The user, who is in every room, is asked and answered there.
 func (v *Caller) tracked(t mail.Type) bool { return t.Asks() && !v.IsUser() && !v.Foreign }

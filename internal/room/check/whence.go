@@ -10,30 +10,30 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Whence is where a process runs that says for whom it speaks, as far as the system tells.
+// Whence describes where a process runs that names the agent it speaks for, as far as the system tells.
 type Whence struct {
-	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
-	// can tell, and whom it names is believed, unless Guessed, or Doubtful where a process is out of sight.
+	// Programs are the process and its ancestors, the nearest first, spelled as sessions spell theirs. Nil: unknown,
+	// and the name it gives is believed, unless Guessed, or Doubtful where a process is out of sight.
 	Programs []string
-	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
-	// speaks.
+	// Opens is the one of Programs for whose session the process speaks: it is a client's hook, or its MCP server.
+	// "": it only speaks.
 	Opens string
-	// Means is how the user is known, who is the caller.
+	// Means is how the user is known, if the user is the caller.
 	Means mail.Means
-	// Pass is that of the machine that vouches for the caller. Nil: this one does.
+	// Pass belongs to the machine that vouches for the caller. Nil: this one does.
 	Pass *mail.Pass
-	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an
-	// agent has left behind. It is asked if no session is known there. Nil: the system tells nothing.
+	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from a process
+	// that an agent left running. It is called if no session is known there. Nil: the system tells nothing.
 	Doubtful func() bool
-	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
+	// Session is the client's session that the process opens, or in which it says it runs; "": it does not say. For
 	// programs that run several agents (threads) it decides whose process it is.
 	Session string
-	// Thread returns the session in whose shell one of Programs started the process, "" if nobody can tell. What it
-	// says goes before what the process says, of threads too.
+	// Thread returns the session in whose shell one of Programs started the process, "" if unknown. Its answer
+	// overrides the process's own claim, for threads too.
 	Thread func(program string) string
 	// Many says that the client runs several sessions in one program, which its hooks tell apart by Session.
 	Many bool
-	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
+	// Joins says that it is an MCP server, which is told about a refusal; a hook must not fail its client.
 	Joins bool
 	// Elsewhere is the agent of the session that one of Programs has in another room, if none has one in this room.
 	Elsewhere mail.Name
@@ -41,7 +41,7 @@ type Whence struct {
 	Guessed bool
 }
 
-// Itself returns the process itself, "" if that is not told.
+// Itself returns the process itself, "" if unknown.
 func (w *Whence) Itself() string {
 	if len(w.Programs) == 0 {
 		return ""
@@ -68,7 +68,7 @@ func (v *View) MaySpeak(w Whence) error {
 	case len(seats) == 0:
 		return v.outside(m, leads, w)
 	case len(seats) == 1 && seats[0].Base == v.Who:
-		v.Who = seats[0].Name // NAME stands for NAME-2 where that runs
+		v.Who = seats[0].Name // NAME means NAME-2 where that runs
 		return nil
 	case m == nil && !leads:
 		v.Parent = seats[0].Name
@@ -79,7 +79,7 @@ func (v *View) MaySpeak(w Whence) error {
 	return v.notThere(seats)
 }
 
-// outside refuses a process that runs in no session of the room, unless it may speak as m all the same.
+// outside refuses a process that runs in no session of the room, unless it may still speak as m.
 func (v *View) outside(m *fold.Member, leads bool, w Whence) error {
 	switch {
 	case w.Guessed:
@@ -102,9 +102,9 @@ func (v *View) outside(m *fold.Member, leads bool, w Whence) error {
 	return nil
 }
 
-// mayFrom reports whether the caller is one as whom a session of another room, which is that of w.Elsewhere, may speak
-// here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
-// be, wherever it runs.
+// mayFrom reports whether a session of another room, that of w.Elsewhere, may speak here as the caller: as a
+// newcomer, as the agent of that name if no session of this room ever was it, or as an agent that the person lets any
+// session be, wherever it runs.
 func (v *View) mayFrom(w Whence) bool {
 	bearer := v.Bearer(v.Who)
 	switch {
@@ -127,8 +127,8 @@ func (v *Asker) notFrom(agent mail.Name) error {
 			"agents grant '%s' --room %s", agent, v.Who, v.Room, agent, v.Who, v.Room, v.Who, v.Room)
 }
 
-// apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
-// program. Where the caller is out of sight, as from another container, so is the program of an agent that runs there.
+// apart reports whether a caller without a known session is an orchestrator, and whether it runs in another program.
+// If the caller is out of sight, as from another container, so is the program of an agent that runs there.
 func (v *View) apart(m *fold.Member, leads bool, w Whence) (lead, elsewhere bool) {
 	if m == nil || m.Process == "" || !m.Live(v.Now) {
 		return leads, false
@@ -139,8 +139,8 @@ func (v *View) apart(m *fold.Member, leads bool, w Whence) (lead, elsewhere bool
 	return leads, !slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
 }
 
-// inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
-// threads' commands run below the same program.
+// inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the
+// other threads' commands run below the same program.
 func (v *View) inThread(m *fold.Member, seats []*fold.Member, program string, w Whence) error {
 	threads := slices.DeleteFunc(slices.Clone(seats), func(o *fold.Member) bool {
 		return !hasThreads(o.Client) || o.Session == "" || !o.Live(v.Now)
@@ -155,7 +155,7 @@ func (v *View) inThread(m *fold.Member, seats []*fold.Member, program string, w 
 	if m.Session == session {
 		return nil
 	}
-	// a subagent has a session of its own, which no agent has
+	// a subagent has its own session, which no agent has
 	if session != "" && !slices.ContainsFunc(threads, func(o *fold.Member) bool { return o.Session == session }) {
 		return nil
 	}
@@ -164,14 +164,14 @@ func (v *View) inThread(m *fold.Member, seats []*fold.Member, program string, w 
 			"Pennypost's tools, or a command that the thread itself runs, without --as", len(threads), v.Who)
 }
 
-// hasThreads reports whether a client runs several agents in one program, and tells each command and each call of a
-// tool which of them it is for (Codex 0.169.0).
+// hasThreads reports whether a client runs several agents in one program, and tells each command and each tool call
+// which of them it is for (Codex 0.169.0).
 func hasThreads(client string) bool { return client == "codex" }
 
 // Seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
-// program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
-// as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
-// program: a person's terminals run in it too, and clients in them.
+// program. A session binds one even after it has ended, because its program may continue; a connection binds one only
+// while it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is not such
+// a program: a person's terminals run in it too, and clients in them.
 func (v *View) Seats(programs []string) (seats []*fold.Member, program string) {
 	for _, program := range programs {
 		for _, m := range v.Programs[program] {
@@ -187,15 +187,15 @@ func (v *View) Seats(programs []string) (seats []*fold.Member, program string) {
 	return nil, ""
 }
 
-// free reports whether m is for any session to speak as that runs in no other program than one of some: of a
-// workspace, which is a directory, or of a protocol whose sessions name themselves.
+// free reports whether any session may speak as m if m runs in no program but one of programs: m belongs to a
+// workspace, which is a directory, or to a protocol whose sessions name themselves.
 func (v *View) free(m *fold.Member, programs []string) bool {
 	return (v.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") &&
 		(!v.runs(m) || v.Here(m) && slices.Contains(programs, m.Process))
 }
 
-// disconnected reports whether m's session is a connection whose MCP server has ended, as by kill -9, which none of
-// programs is.
+// disconnected reports whether m's session is a connection whose MCP server, not one of programs, has ended, as by
+// kill -9.
 func (v *View) disconnected(m *fold.Member, programs []string) bool {
 	return m.Joined && m.Server != "" && !slices.Contains(programs, m.Server) && v.Rules.Ended(m.Server)
 }
@@ -204,7 +204,7 @@ func (v *View) descends(m *fold.Member, seats []*fold.Member) bool {
 	return slices.ContainsFunc(seats, func(seat *fold.Member) bool { return v.Below(m, seat.Name) })
 }
 
-// notThere says in whose session the process runs.
+// notThere names the sessions in which the process runs.
 func (v *View) notThere(seats []*fold.Member) error {
 	names := make([]string, len(seats))
 	for i, m := range seats {
@@ -217,10 +217,10 @@ func (v *View) notThere(seats []*fold.Member) error {
 		strings.Join(names, " or "), v.Who, names[0])
 }
 
-// open finds out whose session a client's hook or MCP server speaks for, which says that it is the caller's. Once a
-// program has a session, what it says of its name changes nothing: the session stays who it is. One that is new may
-// take up a name that nobody has a session in, and one that was started from within another's session only a name that
-// is free: whoever bears another did not start it.
+// open finds out whose session a client's hook or MCP server speaks for if it names the caller. Once a program has a
+// session, naming another agent changes nothing: the session keeps its agent. A new session may take a name that has
+// no session, and one started from within another's session only a free name: the bearer of any other name did not
+// start it.
 func (v *View) open(w Whence, seats []*fold.Member, program string) error {
 	bearer := v.Bearer(v.Who)
 	switch {
@@ -236,8 +236,8 @@ func (v *View) open(w Whence, seats []*fold.Member, program string) error {
 	return nil
 }
 
-// goOn finds out which of the sessions of a program it is, which stays who it is. bearer is the agent with the name
-// that it says now.
+// goOn finds out which of a program's sessions it is; that one keeps its agent. bearer is the agent with the name
+// that it gives now.
 func (v *View) goOn(w Whence, seats []*fold.Member, bearer *fold.Member) error {
 	seat := seatOf(seats, w, v.Agent(v.Who))
 	switch {
@@ -268,7 +268,7 @@ func seatOf(seats []*fold.Member, w Whence, caller *fold.Member) *fold.Member {
 	return seats[0]
 }
 
-// stay has a session stay who it is, whatever it says now.
+// stay makes a session keep its agent, whatever name it gives now.
 func (v *View) stay(seat *fold.Member) {
 	if seat.Name != v.Who && seat.Base != v.Who {
 		v.Claimed = v.Who
@@ -276,8 +276,8 @@ func (v *View) stay(seat *fold.Member) {
 	v.Who = seat.Name
 }
 
-// nest gives a client that was started from within another's session a name of its own: the one that it says, if
-// nobody bore it before or it is the outer session's child, or that with a number.
+// nest gives a client that was started from within another's session its own name: the one that it gives, if no one
+// bore it before or it is the outer session's child, or that with a number.
 func (v *View) nest(outer []*fold.Member) error {
 	base := v.Who
 	for n := 2; base != mail.Orchestrator && n <= maxNested; n++ {
@@ -297,5 +297,5 @@ func (v *View) nest(outer []*fold.Member) error {
 	return v.notThere(outer)
 }
 
-// maxNested is how many numbers are tried for such a name: more sessions than anybody starts from within one.
+// maxNested is how many numbers are tried for such a name: more sessions than anyone starts from within one.
 const maxNested = 1000

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// CheckNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in
-// older journals or come over a bridge are not asked: they are what they are.
+// CheckNew says why m, which is nil for a newcomer, cannot be given a name that no one bears. It is not called for
+// names in older journals or from a bridge: they stay as they are.
 func (s *State) CheckNew(n mail.Name, m *Member) error {
 	if err := n.CheckNew(); err != nil {
 		return err
@@ -36,8 +36,8 @@ func (s *State) alike(n mail.Name, m *Member) *Member {
 	return s.outlined(n, m, func(o string) bool { return apparent(o) == mine })
 }
 
-// outlined returns the first agent on the roster, but for m, with another name of the outline of n that is as asked
-// for; nil if there is none.
+// outlined returns the first agent on the roster, other than m, with another name of the outline of n for which is
+// holds; nil if there is none.
 func (s *State) outlined(n mail.Name, m *Member, is func(name string) bool) (first *Member) {
 	for _, o := range s.Outlines[Outline(string(n))] {
 		if o != m && o.Name != n && is(string(o.Name)) && (first == nil || ByName(o, first) < 0) {
@@ -47,8 +47,8 @@ func (s *State) outlined(n mail.Name, m *Member, is func(name string) bool) (fir
 	return first
 }
 
-// apparent returns what there is to see of a name: without what leaves no mark, and without the difference between
-// forms of one character. Case is a difference.
+// apparent returns the visible part of a name: without characters that leave no mark, and without the difference
+// between forms of one character. Case is a difference.
 func apparent(name string) string {
 	if IsASCII(name) {
 		return name
@@ -95,7 +95,8 @@ func looks(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "rn", "m")
 }
 
-// latin returns the Latin letter that r looks like, r if there is none. What looks like i or l could be either.
+// latin returns the Latin letter that r looks like, r if there is none. A character that looks like i or l could be
+// either.
 func latin(r rune) rune {
 	like, marked := confusable.Like(r)
 	switch {
@@ -107,15 +108,15 @@ func latin(r rune) rune {
 	return rune(like)
 }
 
-// mistaken returns another agent on the roster than m for which n is taken: its letters look like those of the other
-// name, Cyrillic а for a. Names in ASCII are what they are. This is asked when a name is given, and never of a
-// journal: replay must not depend on a table that grows.
+// mistaken returns another agent on the roster than m for which n could be mistaken: its letters look like those of
+// the other name, Cyrillic а for a. Names in ASCII are taken literally. This is called when a name is given, and
+// never for a journal: replay must not depend on a table that grows.
 func (s *State) mistaken(n mail.Name, m *Member) *Member {
 	plain := IsASCII(string(n))
 	return s.outlined(n, m, func(o string) bool { return !plain || !IsASCII(o) })
 }
 
-// Outline is apparent with Latin letters for what looks like them, and one letter for i, l, I and 1. Names that look
+// Outline is apparent with lookalikes replaced by Latin letters, and one letter for i, l, I and 1. Names that look
 // alike have one outline.
 func Outline(name string) string {
 	return strings.Map(func(r rune) rune {

@@ -8,9 +8,10 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Apply makes an event part of the state. It is all that live operation and replay do to state; it reads nothing but
-// the state and the event. It reports whether the event counted: a message that is known, or whose key is, and a read
-// that came too late, change nothing and are not to be kept, because without the winner before them they would count.
+// Apply makes an event part of the state. It is the only way in which live operation and replay change the state; it
+// reads nothing but the state and the event. It reports whether the event counted: a known message, one with a known
+// key, and a read that came too late change nothing and must not be kept, because without the winner before them they
+// would count.
 func (s *State) Apply(e *mail.Event) (counted bool) {
 	if e.Seq != s.Seq+1 {
 		s.gap = e.Seq
@@ -90,8 +91,8 @@ func (s *State) applyMessage(e *mail.Event) (counted bool) {
 	return true
 }
 
-// findAudience finds out whom a new message is for. Where that follows from its addresses, those with the same
-// envelope share the answer: a name leads to one member as long as any message mentions it.
+// findAudience finds out whom a new message is for. If that follows from its addresses, messages with the same
+// envelope share the answer: a name leads to one member while any message mentions it.
 func (s *State) findAudience(r *Record, sender *Member) {
 	if r.audience = r.Msg.shared; r.audience != nil {
 		return
@@ -105,7 +106,7 @@ func (s *State) findAudience(r *Record, sender *Member) {
 	}
 }
 
-// bind finds out who is behind an address of a new message.
+// bind finds the members at an address of a new message.
 func (s *State) bind(r *Record, a mail.Address) {
 	switch a.Kind() {
 	case mail.ToPerson:
@@ -126,7 +127,7 @@ func (s *State) bind(r *Record, a mail.Address) {
 	}
 }
 
-// withDescendants returns m, behind its descendants if r is a cancel: leaves stop first.
+// withDescendants returns m, after its descendants if r is a cancel: leaves stop first.
 func (s *State) withDescendants(r *Record, m *Member) []*Member {
 	if !r.Msg.Type.Rule().Stops {
 		return []*Member{m}
@@ -140,7 +141,7 @@ func (s *State) withDescendants(r *Record, m *Member) []*Member {
 	return append(out, m)
 }
 
-// present returns the live agents behind an address, without the orchestrator if r is for its team.
+// present returns the live agents at an address, without the orchestrator if r is for its team.
 func (s *State) present(r *Record, a mail.Address) []*Member {
 	var out []*Member
 	for _, m := range s.carriers(a) {
@@ -153,8 +154,8 @@ func (s *State) present(r *Record, a mail.Address) []*Member {
 	return out
 }
 
-// assign gives the role mail at r.bound[i] to the holder whose turn it is, or holds it; what is for all holders it
-// offers.
+// assign gives the role mail at r.Bound[i] to the holder whose turn it is, or holds it; mail for all holders is
+// offered.
 func (s *State) assign(r *Record, i int) {
 	if r.isOffer() {
 		s.offer(r, i)
@@ -172,8 +173,8 @@ func (s *State) assign(r *Record, i int) {
 	s.give(r, b, s.withDescendants(r, s.Agent(name)))
 }
 
-// give makes members the audience at an address, and takes r from those who were it before. To the new ones it is
-// delivered by whoever calls.
+// give makes members the audience at an address, and takes r from the previous ones. The caller delivers it to the
+// new ones.
 func (s *State) give(r *Record, b *bound, members []*Member) {
 	before := b.members
 	b.members = members
@@ -182,7 +183,7 @@ func (s *State) give(r *Record, b *bound, members []*Member) {
 	}
 }
 
-// deliver files r with everybody it reaches.
+// deliver files r with everyone it reaches.
 func (s *State) deliver(r *Record) {
 	for _, b := range r.Bound {
 		for _, m := range b.members {
@@ -242,19 +243,19 @@ func (s *State) applyReceipt(e *mail.Event) (counted bool) {
 	return true
 }
 
-// proves notes what it proves of m that it was shown mail through a door: that it was introduced, if a hook did, and
+// proves records what it proves of m that it was shown mail through a door: that it was introduced, if by a hook, and
 // by which door, perhaps the one that had rung, it can be reached.
 func (m *Member) proves(shown, door string, at mail.Time, seq mail.Seq) {
 	if shown == mail.HookDoor {
 		m.Introduced = seq
 	}
-	// What is shown with it proves no less.
+	// Showing mail with it proves no less.
 	if door != shown || at != m.DoorAt {
 		m.Door, m.DoorAt = strings.Clone(door), at
 	}
 }
 
-// takes has role mail taken by a mark that takes it, and reports whether the mark counts.
+// takes applies a mark that takes role mail, and reports whether the mark counts.
 func (s *State) takes(r *Record, m *Member, mark mail.Mark) bool {
 	if mark == mail.MarkRead || mark == mail.MarkArchived {
 		s.takeOffers(r, m)
@@ -262,24 +263,23 @@ func (s *State) takes(r *Record, m *Member, mark mail.Mark) bool {
 	return mark != mail.MarkRead || s.take(r, m)
 }
 
-// take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it
-// waits unread for one holder and another reads it: in foreign systems whoever has the role may read first. Of what is
-// offered to all holders they also say themselves who read it, whatever role that reader has now. Role mail that was
-// read, or whose reader does not have the role, was read too late, and is not read. take reports whether the read
-// counts.
+// take decides on a read by a member whom the message did not reach. It takes role mail that no one has, or that is
+// unread with one holder: in foreign systems anyone with the role may read first. Mail that is offered to all holders
+// may also be taken by a reader whatever role it has now. Role mail that was read, or whose reader does not have the
+// role, was read too late, and is not read. take reports whether the read counts.
 func (s *State) take(r *Record, m *Member) bool {
 	i, counts := r.TakenBy(m)
 	if i < 0 {
-		return counts || !s.sound // who had it is not known, and what compaction kept all counted
+		return counts || !s.sound // its holder is not known, and the reads that compaction kept all counted
 	}
 	s.takeAt(r, &r.Bound[i], m)
 	return true
 }
 
 // TakenBy says what a read of r by m does: it counts or not, and if i is not negative it takes the role mail at
-// r.bound[i].
+// r.Bound[i].
 //
-// Before the checkpoint of a compacted journal nobody is registered yet. The reads that compaction kept all counted,
+// Before the checkpoint of a compacted journal no one is registered yet. The reads that compaction kept all counted,
 // so nothing is too late there; the checkpoint says who the holders are.
 func (r *Record) TakenBy(m *Member) (i int, counts bool) {
 	if r.Reaches(m) {

@@ -14,7 +14,7 @@ type ArchivedRecord struct {
 	Text *mail.Message
 }
 
-// Recall makes a record of the events about an archived message. Whom it reached nobody knows any more.
+// Recall makes a record from the events about an archived message. Its recipients are no longer known.
 func (s *State) Recall(found map[mail.ID]*ArchivedRecord, e *mail.Event) {
 	switch {
 	case e.Message != nil:
@@ -36,8 +36,8 @@ func (s *State) Recall(found map[mail.ID]*ArchivedRecord, e *mail.Event) {
 	}
 }
 
-// MarksOfName returns the marks of whoever bears the name of who, whom the state may not know; new ones if there are
-// none.
+// MarksOfName returns the marks of the reader with the name of who, whom the state may not know; new ones if there
+// are none.
 func (r *Record) MarksOfName(who *Member) *marks {
 	i := slices.IndexFunc(r.marks, func(k marks) bool { return k.Who.Name == who.Name })
 	if i < 0 {
@@ -47,7 +47,7 @@ func (r *Record) MarksOfName(who *Member) *marks {
 	return &r.marks[i]
 }
 
-// Known returns the bearer of a name, one that the state does not know if there is none.
+// Known returns the bearer of a name, or a new member if the state knows none.
 func (s *State) Known(name mail.Name) *Member {
 	if m := s.Members[name]; m != nil {
 		return m
@@ -77,7 +77,7 @@ func (r *ArchivedRecord) ArchivedItem() mail.Item {
 	return it
 }
 
-// SentBy reports whether m sent an archived message, under whichever name.
+// SentBy reports whether m sent an archived message, under any of its names.
 func (r *Record) SentBy(m *Member) bool {
 	return slices.ContainsFunc(m.names(), func(n mail.Name) bool { return r.Msg.From == mail.AgentAddress(n) })
 }
@@ -91,5 +91,5 @@ func (r *Record) WasFor(m *Member) bool {
 	})
 }
 
-// names returns m's name and those it had.
+// names returns m's name and its former ones.
 func (m *Member) names() []mail.Name { return append([]mail.Name{m.Name}, m.Aliases...) }

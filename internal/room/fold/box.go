@@ -7,11 +7,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// box is a list of mail that waits for one member, with how much of it counts at a time. Mail expires without an
-// event, so a count cannot be kept; kept is when each record ends, in order, from which a count follows by one search.
+// box is a list of mail that waits for one member, with a count for any time. Mail expires without an event, so the
+// count itself cannot be stored; the box stores when each record ends, in order, and computes the count with one
+// search.
 type box struct {
 	List
-	ends []mail.Time // beside list: until when each counts; 0: for ever; never: not at all
+	ends []mail.Time // parallel to List: until when each counts; 0: for ever; never: not at all
 	due  []mail.Time // those of ends that are times, in order
 	out  int         // how many do not count
 }
@@ -19,7 +20,7 @@ type box struct {
 // never is the end of a record that waits and does not count: it was withdrawn or put off.
 const never mail.Time = -1
 
-// set puts r in its place, until end, or takes it out, and reports whether it came anew.
+// set puts r in its place, until end, or takes it out, and reports whether r was added.
 func (b *box) set(r *Record, in bool, end mail.Time) (came bool) {
 	if n := len(b.List); in && (n == 0 || b.List[n-1].Seq < r.Seq) {
 		b.List, b.ends = append(b.List, r), append(b.ends, end)
@@ -45,7 +46,7 @@ func (b *box) set(r *Record, in bool, end mail.Time) (came bool) {
 	return in && !found
 }
 
-// count notes an end that came, or one that goes.
+// count adds an end (n = 1) or removes one.
 func (b *box) count(end mail.Time, n int) {
 	switch {
 	case end == never:
@@ -69,7 +70,7 @@ func (b *box) At(now mail.Time) int {
 	return len(b.List) - b.out - past
 }
 
-// Within returns the part of b between two places, which is not to be changed; 0 for no place.
+// Within returns the part of b between two sequence numbers, which must not be changed; 0 means no limit.
 func (b *box) Within(after, before mail.Seq) box {
 	rest := b.List.After(after)
 	from := len(b.List) - len(rest)
@@ -77,7 +78,7 @@ func (b *box) Within(after, before mail.Seq) box {
 	return box{List: rest, ends: b.ends[from : from+len(rest)]}
 }
 
-// Alive yields the records that have not expired. Of those that have, and there may be many, it touches none.
+// Alive yields the records that have not expired. It touches no expired ones, of which there may be many.
 func (b *box) Alive(newest bool, now mail.Time) iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		for n := range b.ends {
@@ -92,8 +93,8 @@ func (b *box) Alive(newest bool, now mail.Time) iter.Seq[*Record] {
 	}
 }
 
-// Callers yields the unread mail of m that is of the kind that wakes it and has not expired, with other mail if there
-// is less of all together.
+// Callers yields the unread mail of m that is of the kind that wakes it and has not expired. It includes other mail
+// if all of it together is less.
 func (m *Member) Callers(now mail.Time) iter.Seq[*Record] {
 	if m.Unread.At(now) < len(m.Calling) {
 		return m.Unread.Alive(false, now)
@@ -115,7 +116,7 @@ func (b *box) past(now mail.Time) iter.Seq[*Record] {
 	}
 }
 
-// dropGone takes out the records that are gone, all of which stand between two places.
+// dropGone takes out the records that are gone, all of which lie between two sequence numbers.
 func (b *box) dropGone(first, last mail.Seq) {
 	some := b.Within(first-1, last+1)
 	from, _ := b.Search(first)
@@ -141,7 +142,7 @@ func (b *box) dropGone(first, last mail.Seq) {
 	b.List.DropGone(first, last)
 }
 
-// less takes times out of a list in order, in which each of them is.
+// less takes times out of a list in order, which contains each of them.
 func less(l, some []mail.Time) []mail.Time {
 	slices.Sort(some)
 	return slices.DeleteFunc(l, func(t mail.Time) bool {

@@ -12,7 +12,7 @@ type Peer struct {
 }
 
 // Peers returns the agents that a message is for by name, or as the holder of a role whose turn it is, if it is sent
-// to some addresses; and if it is about a task, those who carry its tags, or all.
+// to some addresses; and if it is about a task, those that carry its tags, or all.
 func (s *State) Peers(m *mail.Message, to []mail.Address) []Peer {
 	out := make([]Peer, 0, len(to))
 	for _, a := range to {
@@ -38,8 +38,8 @@ func (s *State) Peers(m *mail.Message, to []mail.Address) []Peer {
 	return out
 }
 
-// appendCarriers adds those to peers whom a message of a type reaches by a tag, or because it is for all, if it is
-// about a task. Other broadcasts are no part of what two agents say to each other.
+// appendCarriers adds to out the agents that a message about a task reaches by a tag, or because it is for all. Other
+// broadcasts do not count in the exchange of two agents.
 func (s *State) appendCarriers(out []Peer, t mail.Type, a mail.Address) []Peer {
 	if !t.Rule().AboutTask {
 		return out
@@ -52,7 +52,7 @@ func (s *State) appendCarriers(out []Peer, t mail.Type, a mail.Address) []Peer {
 	return out
 }
 
-// PeersOf is peers for a message that was sent.
+// PeersOf is Peers for a message that was sent.
 func (s *State) PeersOf(r *Record) (out []Peer) {
 	for i := range r.Bound {
 		b := &r.Bound[i]
@@ -75,7 +75,7 @@ func (s *State) PeersOf(r *Record) (out []Peer) {
 	return out
 }
 
-// DepthOf returns how many replies stand above a reply, up to the person's last word or where hot messages end.
+// DepthOf returns how many replies are above a reply, up to the person's last word or where hot messages end.
 func (s *State) DepthOf(replyTo mail.ID, limit int) int {
 	depth := 0
 	for replyTo != "" && depth <= limit {

@@ -8,8 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Checkpoint returns what the events until now said about everything but the hot messages, their receipts and spent
-// keys.
+// Checkpoint returns a summary of the events until now, except hot messages, their receipts and spent keys.
 func (s *State) Checkpoint() *mail.Checkpoint {
 	c := &mail.Checkpoint{After: s.Seq, Rotation: s.rotationInUse(), Last: s.Last, Settled: s.settledByGone()}
 	forgotten := s.longRetired()
@@ -33,7 +32,7 @@ func (s *State) Checkpoint() *mail.Checkpoint {
 	return c
 }
 
-// unmentioned takes those out of some members of whom hot messages tell, or keys that outlive theirs.
+// unmentioned removes from members those that hot messages mention, or keys that outlive their messages.
 func (s *State) unmentioned(members map[*Member]bool) {
 	delete(members, s.Members[mail.User])
 	maps.DeleteFunc(members, func(m *Member, _ bool) bool { return len(m.All)+len(m.Rest)+len(m.Sent) > 0 })
@@ -45,12 +44,11 @@ func (s *State) unmentioned(members map[*Member]bool) {
 	}
 }
 
-// MaxRetired is how many agents that were taken off the roster, and of whom no message tells any more, are remembered:
-// whoever comes back under such a name finds its roles and tags. Clients with many short-lived agents retire hundreds
-// a day.
+// MaxRetired is how many retired agents that no message mentions any more are remembered: an agent that comes back
+// under such a name finds its roles and tags. Clients with many short-lived agents retire hundreds a day.
 const MaxRetired = 1000
 
-// longRetired returns those of the retired agents that nothing mentions and that are too many, the first to go first.
+// longRetired returns the retired agents that nothing mentions and that exceed the limit, the earliest first.
 func (s *State) longRetired() map[*Member]bool {
 	candidates := make(map[*Member]bool)
 	for m := range maps.Values(s.Members) {
@@ -73,7 +71,7 @@ func (s *State) longRetired() map[*Member]bool {
 	return out
 }
 
-// rotationInUse leaves out roles that nobody has: agents name them as they like, and a new holder may as well begin.
+// rotationInUse leaves out roles that no one has: agents name them as they like, and a new holder may as well begin.
 func (s *State) rotationInUse() map[string]mail.Name {
 	out := make(map[string]mail.Name)
 	for role, last := range s.Rotation {
@@ -84,7 +82,7 @@ func (s *State) rotationInUse() map[string]mail.Name {
 	return out
 }
 
-// cloneRecord copies a record so that the state can go on changing its own.
+// cloneRecord copies a record so that the state can keep changing its own.
 func cloneRecord(a mail.AgentRecord) mail.AgentRecord {
 	a.Roles, a.Tags = slices.Clone(a.Roles), slices.Clone(a.Tags)
 	a.Freezes, a.Dialogs = slices.Clone(a.Freezes), slices.Clone(a.Dialogs)
@@ -111,8 +109,8 @@ func (r *Record) binding() mail.Binding {
 	return out
 }
 
-// applyStep does what a step of retention says, at any place. One of a machine that does not look after the room any
-// more does not count; nor, of another's, what was asked or put off since it was written.
+// applyStep applies a step of retention, anywhere in the journal. A step of a machine that no longer looks after the
+// room does not count; nor does one apply to messages that were asked or put off since it was written.
 func (s *State) applyStep(e *mail.Event) (counted bool) {
 	ids := e.Checkpoint.Trimmed
 	if by := e.Checkpoint.Upkeep; by != "" {
@@ -142,8 +140,8 @@ func (s *State) leave(trimmed []mail.ID) {
 	s.forget(trimmed)
 }
 
-// applyCheckpoint replaces what replay of a compacted journal could not know. A state that no event is missing from
-// knows all of it, and forgets only what the checkpoint does not have.
+// applyCheckpoint replaces the parts that replay of a compacted journal could not know. A state without missing
+// events knows all of it, and only forgets what the checkpoint does not have.
 func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	s.Ended = true
 	s.leave(c.Trimmed) // as older versions wrote it, and Spent
@@ -208,8 +206,8 @@ func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	s.forgetNames(c)
 }
 
-// forgetNames lets go of mailboxes that nothing leads to any more: of agents that the checkpoint does not know, and of
-// names that mail was sent to or by, which nobody bore, once that has gone.
+// forgetNames forgets mailboxes that nothing leads to any more: of agents that the checkpoint does not know, and of
+// names that mail was sent to or by, which no one bore, once that mail has gone.
 func (s *State) forgetNames(c *mail.Checkpoint) {
 	lost := make(map[*Member]bool)
 	for m := range maps.Values(s.Members) {
@@ -229,7 +227,7 @@ func (s *State) forgetNames(c *mail.Checkpoint) {
 	}
 }
 
-// spentOf is KeyOf for a key that is kept: its sender is known as long as it is.
+// spentOf is KeyOf for a key that is kept: its sender is known while it is kept.
 func (s *State) spentOf(from mail.Address, key string) SentKey {
 	return keyOf(s.member(from.Signer()), from, key)
 }
@@ -245,9 +243,9 @@ func (s *State) NameAll(c *mail.Checkpoint) {
 	}
 }
 
-// Divides reports whether the state takes two names for two agents of which the checkpoint says that they are one:
-// compaction has taken away the event that renamed or merged it, and kept receipts under both. Nor may it take for its
-// own what an agent that it was merged with has signed.
+// Divides reports whether the state takes two names for two agents that are one according to the checkpoint:
+// compaction has removed the event that renamed or merged it, and kept receipts under both. Nor must the state take
+// for an agent's own what another one that was merged into it has signed.
 func (s *State) Divides(c *mail.Checkpoint) bool {
 	return slices.ContainsFunc(c.Agents, func(a mail.AgentRecord) bool {
 		m := s.Members[a.Name]
@@ -316,7 +314,7 @@ func (s *State) refileAll(at mail.Time) {
 	}
 }
 
-// Misses reports whether an event did not count of which a checkpoint of a shared room says that it did.
+// Misses reports whether an event did not count that counted according to a checkpoint of a shared room.
 func (s *State) Misses(c *mail.Checkpoint) bool {
 	return len(c.Machines) > 0 && slices.ContainsFunc(s.Void, func(seq mail.Seq) bool { return !IsAmong(c.Void, seq) })
 }

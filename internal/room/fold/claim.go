@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Holds reports whether m holds one of its claims still.
+// Holds reports whether m still holds one of its claims.
 func (m *Member) Holds(c *mail.Claim, at mail.Time) bool {
 	switch {
 	case c.Until != 0 && at >= c.Until:
@@ -23,7 +23,7 @@ func (m *Member) Holds(c *mail.Claim, at mail.Time) bool {
 	return c.Quiet == 0 || m.State != mail.Idle || at.Sub(m.Since) < time.Duration(c.Quiet)*time.Second
 }
 
-// Clash returns what is in the way of who takes a target, the first that was taken first; false: nothing is.
+// Clash returns the earliest claim of another that conflicts with taking a target; found is false if there is none.
 func (s *State) Clash(m *Member, t mail.Target, shared bool, at mail.Time) (h mail.Holding, found bool) {
 	for _, o := range s.claimants {
 		if o == m {
@@ -39,7 +39,7 @@ func (s *State) Clash(m *Member, t mail.Target, shared bool, at mail.Time) (h ma
 	return h, found
 }
 
-// Holdings returns what is held, by holder and then by what it is.
+// Holdings returns all claims that are held, by holder and then by target.
 func (s *State) Holdings(at mail.Time) (list []mail.Holding) {
 	for _, m := range s.claimants {
 		list = append(list, m.held(at)...)
@@ -60,7 +60,7 @@ func (m *Member) held(at mail.Time) (list []mail.Holding) {
 	return list
 }
 
-// Claim returns m's claim of just that target, which it may hold no more; nil: it has none.
+// Claim returns m's claim of exactly that target, even if m no longer holds it; nil: it has none.
 func (m *Member) Claim(t mail.Target) *mail.Claim {
 	i := slices.IndexFunc(m.Claims, func(c mail.Claim) bool { return c.Same(t) })
 	if i < 0 {
@@ -72,7 +72,7 @@ func (m *Member) Claim(t mail.Target) *mail.Claim {
 // Claimants returns the members that hold something, or wait for it, or did.
 func (s *State) Claimants() []*Member { return s.claimants }
 
-// applyClaim takes and gives up. What is taken and clashes by now does not count, nor what is taken with it.
+// applyClaim takes and gives up. If a claim conflicts by now, the whole change does not count.
 func (s *State) applyClaim(c *mail.ClaimChange, at mail.Time) (counted bool) {
 	s.Garbage++
 	m := s.Members[c.Agent]
@@ -103,13 +103,13 @@ func (s *State) applyClaim(c *mail.ClaimChange, at mail.Time) (counted bool) {
 	return true
 }
 
-// holdOn has m hold what nobody else does. Who holds it already holds it from when it did; what it took by itself, a
-// write does not end sooner.
+// holdOn makes m hold a target that no other holds. An earlier holder keeps its starting time; a write does not
+// shorten a claim that m took explicitly.
 func (s *State) holdOn(m *Member, c mail.Claim, at mail.Time) {
 	m.Awaits = slices.DeleteFunc(m.Awaits, c.Same)
 	c.Since, c.Target, c.Why = at, cloneTarget(c.Target), strings.Clone(c.Why)
 	if known := m.Claim(c.Target); known == nil && len(
-		m.Claims) < 2*mail.MaxClaims { // machines may have taken at once
+		m.Claims) < 2*mail.MaxClaims { // machines may have taken at the same time
 		m.Claims = append(m.Claims, c)
 	} else if known != nil && (c.Quiet == 0 || known.Quiet != 0) {
 		c.Since = known.Since
@@ -117,7 +117,7 @@ func (s *State) holdOn(m *Member, c mail.Claim, at mail.Time) {
 	}
 }
 
-// overtake ends for good what others do not hold any more and m takes now: their sessions may be heard of again.
+// overtake ends for good the claims that others no longer hold and m takes now: their sessions may be heard of again.
 func (s *State) overtake(m *Member, t mail.Target, at mail.Time) {
 	for _, o := range s.claimants {
 		if o != m {
@@ -129,23 +129,23 @@ func (s *State) overtake(m *Member, t mail.Target, at mail.Time) {
 	}
 }
 
-// over ends for good what m does not hold any more, before it changes what that follows from.
+// over ends for good the claims that m no longer holds, before it changes the facts that decide that.
 func (m *Member) over(at mail.Time) {
 	if len(m.Claims) > 0 {
 		m.Claims = slices.DeleteFunc(m.Claims, func(c mail.Claim) bool { return !m.Holds(&c, at) })
 	}
 }
 
-// isIn reports whether a target is one of some.
+// isIn reports whether a target is in a list.
 func isIn(list []mail.Target, t mail.Target) bool { return slices.ContainsFunc(list, t.Same) }
 
-// cloneTarget keeps a target from holding on to the line that it was read from.
+// cloneTarget copies a target so that it does not keep in memory the line that it was read from.
 func cloneTarget(t mail.Target) mail.Target {
 	return mail.Target{Name: strings.Clone(t.Name), Machine: mail.Machine(strings.Clone(string(t.Machine))),
 		Root: strings.Clone(t.Root), At: strings.Clone(t.At), Path: strings.Clone(t.Path), Form: t.Form}
 }
 
-// claims keeps m among those who hold something or wait for it, or not.
+// claims adds m to the members that hold something or wait for it, or removes it.
 func (s *State) claims(m *Member) {
 	s.claimants = slices.DeleteFunc(s.claimants, func(o *Member) bool { return o == m })
 	if len(m.Claims)+len(m.Awaits) > 0 {
@@ -153,8 +153,8 @@ func (s *State) claims(m *Member) {
 	}
 }
 
-// sit has a session hold m from now on; "": none does. What the client of another asked, held and waited for is over,
-// unless the same program goes on.
+// sit makes a session hold m from now on; "": none does. Dialogs, claims and waits of the previous client end, unless
+// the same program continues.
 func (s *State) sit(m *Member, session string, goesOn bool) {
 	m.Session, m.Dialogs = session, nil
 	if !goesOn && len(m.Claims)+len(m.Awaits) > 0 {
@@ -163,7 +163,7 @@ func (s *State) sit(m *Member, session string, goesOn bool) {
 	}
 }
 
-// stuckClaims returns a pile for each agent that waits for what another holds.
+// stuckClaims returns a pile for each agent that waits for a claim of another.
 func (s *State) stuckClaims(now mail.Time) (piles []Pile) {
 	waits := make(map[mail.Name][]mail.Name)
 	for _, m := range s.claimants {
@@ -193,7 +193,7 @@ func (s *State) stuckClaims(now mail.Time) (piles []Pile) {
 	return piles
 }
 
-// WaitsFor returns who holds what an agent waits for.
+// WaitsFor returns the holders of the targets that an agent waits for.
 func (s *State) WaitsFor(n mail.Name, now mail.Time) (holders []mail.Name) {
 	if m := s.Members[n]; m != nil {
 		for _, c := range s.awaited(m, now) {
@@ -203,7 +203,7 @@ func (s *State) WaitsFor(n mail.Name, now mail.Time) (holders []mail.Name) {
 	return holders
 }
 
-// awaited returns what an agent waits for that another still holds.
+// awaited returns the targets that an agent waits for and another still holds.
 func (s *State) awaited(m *Member, now mail.Time) (out []mail.Clash) {
 	if !m.Listed() || !m.State.Live() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// BenchmarkClash looks who holds a file, among 10,000 claims of 20 agents. Asked was a millisecond at most.
+// BenchmarkClash finds who holds a file, among 10,000 claims of 20 agents. The requirement is at most a millisecond.
 func BenchmarkClash(b *testing.B) {
 	s := fold.NewState(policy.TTL{})
 	seq := mail.Seq(0)

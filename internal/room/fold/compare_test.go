@@ -15,7 +15,7 @@ import (
 
 var here = foldtest.Doorless("")
 
-// differs says where a state is not as the naive room has it; "" if it is so in everything that anybody can see.
+// differs says where a state differs from the naive room; "" if it is the same in everything visible.
 func (n *naive) differs(s *fold.State, now mail.Time) string {
 	for _, compare := range []func(*fold.State, mail.Time) string{n.roll, n.records, n.lists, n.roles, n.claims,
 		n.toSend} {
@@ -26,7 +26,7 @@ func (n *naive) differs(s *fold.State, now mail.Time) string {
 	return ""
 }
 
-// roll compares the roster, who has a mailbox and what is known of each.
+// roll compares the roster, the members with a mailbox and the record of each.
 func (n *naive) roll(s *fold.State, _ mail.Time) string {
 	roster := n.roster()
 	if len(s.Listed) != len(roster) {
@@ -71,11 +71,11 @@ func sameRecord(a, b mail.AgentRecord) bool {
 	same := slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Freezes, b.Freezes) &&
 		slices.Equal(a.Aliases, b.Aliases) && slices.Equal(a.Dialogs, b.Dialogs)
 	a.Roles, a.Tags, a.Freezes, a.Aliases, a.Dialogs = b.Roles, b.Tags, b.Freezes, b.Aliases, b.Dialogs
-	a.Claims, a.Awaits, b.Claims, b.Awaits = nil, nil, nil, nil // which claims compares
+	a.Claims, a.Awaits, b.Claims, b.Awaits = nil, nil, nil, nil // compared by claims
 	return same && reflect.DeepEqual(a, b)
 }
 
-// records compares the hot messages, what became of each, and where it stands with everybody.
+// records compares the hot messages, what became of each, and their deliveries.
 func (n *naive) records(s *fold.State, now mail.Time) string {
 	if len(s.Order) != len(n.letters) || len(s.Records) != len(n.letters) {
 		return fmt.Sprintf("%d messages are hot, want %d", len(s.Order), len(n.letters))
@@ -109,7 +109,7 @@ func sameHeader(h *mail.Message, l *letter) bool {
 		h.Audience == l.Audience && h.Sent == l.sent
 }
 
-// deliveries says where a letter stands with everybody it is for.
+// deliveries returns the deliveries of a letter.
 func (n *naive) deliveries(l *letter, now mail.Time) (out []mail.Delivery) {
 	known := map[*person]bool{}
 	add := func(a mail.Address, who []*person) {
@@ -144,7 +144,7 @@ func (n *naive) deliveries(l *letter, now mail.Time) (out []mail.Delivery) {
 	return out
 }
 
-// stands says where a letter stands with a person.
+// stands returns the delivery of a letter to a person.
 func stands(l *letter, a mail.Address, p *person, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, Agent: p.Name}
 	k := l.marksOf(p)
@@ -173,7 +173,7 @@ func stands(l *letter, a mail.Address, p *person, now mail.Time) mail.Delivery {
 	return d
 }
 
-// waits says where a letter stands that has reached nobody at an address.
+// waits returns the delivery of a letter that has reached no one at an address.
 func waits(l *letter, a mail.Address, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, State: mail.Queued}
 	switch {
@@ -185,7 +185,7 @@ func waits(l *letter, a mail.Address, now mail.Time) mail.Delivery {
 	return d
 }
 
-// lists compares the mailbox of everybody: each list that the fold keeps, and what is counted, now and later.
+// lists compares everyone's mailbox: each list that the fold keeps, and the counts, now and later.
 func (n *naive) lists(s *fold.State, now mail.Time) string {
 	for _, p := range n.people {
 		m := s.Members[p.Name]
@@ -228,8 +228,8 @@ func (l *letter) givenTo(p *person) bool {
 	})
 }
 
-// listed compares a list with the letters that are wanted. Of what was for a tag or for all, and has expired there, it
-// may lack some, and have some of a tag that was lost: no look shows these.
+// listed compares a list with the wanted letters. It may lack letters for a tag or for all that have expired there,
+// and have some of a tag that was lost: no query shows these.
 func (n *naive) listed(got fold.List, want func(*letter) bool, now mail.Time) string {
 	for _, l := range n.letters {
 		in := len(got) > 0 && got[0].Seq == l.seq
@@ -276,7 +276,7 @@ func (n *naive) counted(s *fold.State, m *fold.Member, p *person, now mail.Time)
 	return ""
 }
 
-// roles compares who is whose turn, what is held, which questions are open, and which keys are known.
+// roles compares whose turn it is, the held mail, the open questions, and the known keys.
 func (n *naive) roles(s *fold.State, now mail.Time) string {
 	open, held := 0, map[string]int{}
 	for _, l := range n.letters {

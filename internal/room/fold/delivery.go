@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// delivery says where r stands with m, whom it reached through a.
+// delivery returns the state of r for m, whom it reached through a.
 func (s Sight) delivery(r *Record, a mail.Address, m *Member, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, Agent: m.Name, Wake: mail.WakeNone}
 	k := r.MarksOf(m)
@@ -43,7 +43,7 @@ func (s Sight) delivery(r *Record, a mail.Address, m *Member, now mail.Time) mai
 	return d
 }
 
-// sees says what the next turn of m shows it of r: only hooks show something by themselves.
+// sees says how much of r the next turn of m shows it: only hooks show something by themselves.
 func (s *State) sees(m *Member, r *Record) string {
 	switch {
 	case m.IsUser() || m.Session == "" || m.Joined:
@@ -54,10 +54,11 @@ func (s *State) sees(m *Member, r *Record) string {
 	return mail.SeesWhole
 }
 
-// away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
+// away reports whether m cannot read: its last session has ended, or it is not on the roster.
 func (m *Member) away() bool { return !m.IsUser() && (m.Retired || m.State == mail.Gone) }
 
-// wake says whether and how m will be woken for r, not before when, if that is put off, and on which other machine.
+// wake says whether and how m will be woken for r, when at the earliest if that is put off, and on which other
+// machine.
 func (s Sight) wake(m *Member, r *Record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
 	at mail.Machine) {
 	switch {
@@ -94,14 +95,14 @@ func (s Sight) looksAt(m *Member) string {
 	return ""
 }
 
-// hasInbox reports whether m's client shows m by itself what a bridge puts into its mailbox.
+// hasInbox reports whether m's client shows m by itself the mail that a bridge puts into its mailbox.
 func (s *State) hasInbox(m *Member) bool {
 	return m.Inbox != "" && (m.Session == "" || m.Joined) && m.State.Live() &&
 		slices.ContainsFunc(s.Bridges, func(b mail.Bridge) bool { return b.ID == m.Inbox })
 }
 
-// ring says through which door an agent, or whoever has the roles, is rung for r, on which other machine if it is not
-// here, or until when that is put off. m is nil for whoever has the roles.
+// ring says through which door an agent, or the holder of the roles, is rung for r, on which other machine if it is
+// not here, or until when that is put off. m is nil for the holder of the roles.
 func (s Sight) ring(r *Record, m *Member, agent mail.Name, roles []string, now mail.Time) (how string,
 	putOff mail.Time, at mail.Machine) {
 	door := s.ways.Door(agent, roles)
@@ -124,7 +125,7 @@ func (s Sight) ring(r *Record, m *Member, agent mail.Name, roles []string, now m
 // HasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
 func (s Sight) HasDoor(m *Member) bool { return m.Listed() && s.anyDoor(m.Name, m.Roles) }
 
-// anyDoor reports whether a door is known for an agent, or whoever has the roles, here or on another machine.
+// anyDoor reports whether a door is known for an agent, or the holder of the roles, here or on another machine.
 func (s Sight) anyDoor(name mail.Name, roles []string) bool {
 	return s.ways.Door(name, roles) != "" || s.DoorElsewhere(name, roles)
 }
@@ -144,8 +145,8 @@ func (s *State) expiry(r *Record, a mail.Address, m *Member) mail.Time {
 	return s.ttl.Expiry(r.Msg.Sent, r.Msg.TTLSeconds, a, nil)
 }
 
-// wakeHeld says whether and how a holder will be called for mail that is held for a role, as wake does. Without a door
-// there is nobody to wake.
+// wakeHeld says whether and how a holder will be called for mail that is held for a role, as wake does. Without a
+// door there is no one to wake.
 func (s Sight) wakeHeld(r *Record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
 	m, ok := s.dormant(role, s.anyDoor)
 	switch {
@@ -161,9 +162,9 @@ func wakesHolder(r *Record, role string) bool {
 	return r.wakes(mail.RoleAddress(role), role == string(mail.Orchestrator))
 }
 
-// dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in
-// particular (nil) if no agent has the role and the role itself has a door. While somebody with the role is there,
-// frozen or the sender itself, nobody is woken.
+// dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nil if no agent
+// has the role and the role itself has a door. While a member with the role is there, frozen or the sender itself, no
+// one is woken.
 func (s *State) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *Member, ok bool) {
 	var last *Member
 	held := false
@@ -186,8 +187,8 @@ func (s *State) dormant(role string, hasDoor func(mail.Name, []string) bool) (m 
 	return nil, hasDoor(vacant(role), []string{role})
 }
 
-// vacant is the name under which the holder of a role that nobody has is woken. Only the orchestrator's role has a
-// name of its own.
+// vacant is the name under which the holder of a role that no one has is woken. Only the orchestrator's role has its
+// own name.
 func vacant(role string) mail.Name {
 	if role == string(mail.Orchestrator) {
 		return mail.Orchestrator
@@ -248,7 +249,7 @@ func (s *State) Lasts(r *Record, m *Member, now mail.Time) bool {
 	return ok && !policy.Past(expires, now)
 }
 
-// Item shows r as m sees it, or as nobody in particular does if m is nil. Room.complete puts in the text.
+// Item shows r as m sees it, or without a particular reader if m is nil. Room.complete adds the text.
 func (s Sight) Item(r *Record, m *Member, now mail.Time) mail.Item {
 	it := mail.Item{Message: r.Msg.Message(), Seq: r.Seq, Open: r.Open(), Settled: r.Settled,
 		Suggestions: s.suggestions(r)}
@@ -266,14 +267,14 @@ func (s Sight) Item(r *Record, m *Member, now mail.Time) mail.Item {
 	return it
 }
 
-// settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read
-// it. Nobody need read what was withdrawn.
+// settledEverywhere reports whether everyone that r reaches has read it or no longer can, and whether all have read
+// it. No one need read withdrawn mail.
 func (s Sight) settledEverywhere(r *Record, now mail.Time) (settled, read bool) {
 	settled, read = true, true
 	if r.Withdrawn() {
 		return settled, read
 	}
-	var few [4]recipient // retention asks this of every message
+	var few [4]recipient // retention calls this for every message
 	for _, t := range s.recipients(few[:0], r) {
 		switch s.deliveryTo(r, t, now).State {
 		case mail.Read, mail.Archived:

@@ -7,22 +7,22 @@ import (
 	"pennypost/internal/mail"
 )
 
-// conversation is what the user has of a thread in one place of the mailbox.
+// conversation is the user's messages of a thread in one place of the mailbox.
 type conversation struct {
-	first       *Record // of its messages, of which rest are the others
+	first       *Record // of its messages; rest are the others
 	rest        List
 	newest      *Record // by time of sending; an acknowledgement only if there is nothing else
-	ask, urgent *Record // what waits longest for an answer, or to be read
+	ask, urgent *Record // those that wait longest for an answer, or to be read
 	asks        int32
 	unread      int32
-	alarms      bool // what needs the user is urgent
+	alarms      bool // something that needs the user is urgent
 	status      bool // it has nothing but status messages
 	acks        bool // it has nothing but acknowledgements
 }
 
 func (c *conversation) needsUser() bool { return c.ask != nil || c.urgent != nil }
 
-// shows returns the message that the row is about.
+// shows returns the message that represents the conversation.
 func (c *conversation) shows() *Record { return cmp.Or(c.ask, c.urgent, c.newest) }
 
 // messages yields its messages in order of arrival.
@@ -41,8 +41,7 @@ func sentLater(a, b *Record) int {
 	return cmp.Or(cmp.Compare(a.Msg.Sent, b.Msg.Sent), cmp.Compare(a.Seq, b.Seq))
 }
 
-// add adds a message that came behind the others, or in any order if it asks something. It reports whether it was not
-// there.
+// add adds a message that came after the others, or in any order if it is a question. It reports whether it was new.
 func (c *conversation) add(r *Record, ack bool) bool {
 	switch {
 	case c.first == nil:
@@ -72,9 +71,10 @@ func (c *conversation) waits(oldest **Record, r *Record) {
 	c.alarms = c.alarms || r.Msg.Priority == mail.Urgent
 }
 
-// acknowledges reports whether r is no more than an "Understood" to what the user has answered: a status or an answer,
-// not urgent, in reply to the message by which the user settled a question. It is part of that conversation and brings
-// it back to nobody's attention. Of what was trimmed nobody knows that it was answered, and r counts as any other.
+// acknowledges reports whether r is no more than an "Understood" to an answer of the user: a status or an answer, not
+// urgent, in reply to the message by which the user settled a question. It is part of that conversation and never
+// draws attention to it. If the question was trimmed, it is not known that it was answered, and r counts as any other
+// message.
 func (s *State) acknowledges(r *Record) bool {
 	if r.Msg.Type != mail.Status && r.Msg.Type != mail.Answer || r.Msg.Priority == mail.Urgent {
 		return false
@@ -87,14 +87,14 @@ func (s *State) acknowledges(r *Record) bool {
 	return q != nil && q.Settled != nil && q.Settled.Answer == a.Msg.ID
 }
 
-// Conversations are those of the user in one place of the mailbox.
+// Conversations are the user's in one place of the mailbox.
 type Conversations struct {
-	Seq            mail.Seq  // of the state that it follows from
-	At, Until      mail.Time // it holds from the one until before the other
+	Seq            mail.Seq  // of the state from which they follow
+	At, Until      mail.Time // they are valid from At until before Until
 	needs, updates []*conversation
 }
 
-// Conversations returns the conversations of what the user has in a place.
+// Conversations returns the user's conversations in a place.
 func (s *State) Conversations(place mail.Place, now mail.Time) *Conversations {
 	d := &Conversations{Seq: s.Seq, At: now, Until: 1<<63 - 1}
 	m := s.Members[mail.User]
@@ -182,7 +182,7 @@ func (d *Conversations) asked(s *State, m *Member) (out List) {
 	return out
 }
 
-// snoozed reports whether m has put r off, and notes for how long that holds.
+// snoozed reports whether m has put r off, and limits Until accordingly.
 func (d *Conversations) snoozed(r *Record, m *Member) bool {
 	until := r.SnoozedBy(m, d.At)
 	if until != 0 {
@@ -191,7 +191,7 @@ func (d *Conversations) snoozed(r *Record, m *Member) bool {
 	return until != 0
 }
 
-// inPlace returns what m has in a place of the mailbox, and notes for how long that holds.
+// inPlace returns m's messages in a place of the mailbox, and limits Until accordingly.
 func (d *Conversations) inPlace(s *State, m *Member, place mail.Place) (out List) {
 	switch place {
 	case mail.InArchived:
@@ -212,10 +212,10 @@ func (d *Conversations) inPlace(s *State, m *Member, place mail.Place) (out List
 	return d.inInbox(m)
 }
 
-// inInbox returns what is neither archived nor put off.
+// inInbox returns the messages that are neither archived nor put off.
 func (d *Conversations) inInbox(m *Member) (out List) {
 	out = make(List, 0, len(m.All))
-	unread := 0 // of the list of what is unread, which is in the same order
+	unread := 0 // index in the list of unread mail, which is in the same order
 	for _, r := range m.All {
 		if !r.SettledBy(m) {
 			for unread < len(m.Unread.List) && m.Unread.List[unread].Seq < r.Seq {
@@ -237,8 +237,8 @@ func (d *Conversations) inInbox(m *Member) (out List) {
 	return out
 }
 
-// sort parts conversations into what needs the user and updates, each in its order. In the inbox, acknowledgements
-// alone are no conversation: what they acknowledge was put away.
+// sort divides conversations into those that need the user and updates, each in its order. In the inbox,
+// acknowledgements alone are no conversation: the conversation that they acknowledge was put away.
 func (d *Conversations) sort(all []conversation, place mail.Place) {
 	d.updates = make([]*conversation, 0, len(all))
 	for i := len(all) - 1; i >= 0; i-- { // so that updates are nearly in order
@@ -262,7 +262,7 @@ func (d *Conversations) sort(all []conversation, place mail.Place) {
 	slices.SortFunc(d.updates, func(a, b *conversation) int { return sentLater(b.newest, a.newest) })
 }
 
-// DeskFilter is a DeskQuery made ready.
+// DeskFilter is a prepared DeskQuery.
 type DeskFilter struct {
 	Q     mail.DeskQuery
 	From  mail.Address
@@ -284,7 +284,7 @@ func (f *DeskFilter) accepts(c *conversation) bool {
 	return false
 }
 
-// Fill puts into out what a filter accepts.
+// Fill puts into out the conversations that a filter accepts.
 func (d *Conversations) Fill(out *mail.Desk, s Sight, f *DeskFilter, room mail.RoomName, now mail.Time) {
 	if f.Q.Part != mail.Updates && !f.Q.Status {
 		d.fillNeeds(out, s, f, room, now)
@@ -336,8 +336,7 @@ func (d *Conversations) fillUpdates(out *mail.Desk, s Sight, f *DeskFilter, room
 	}
 }
 
-// fold adds a conversation to the row that stands for those of nothing but status messages, which begins with the
-// newest.
+// fold adds a conversation to the row that stands for those with only status messages, which begins with the newest.
 func (s Sight) fold(row *mail.Conversation, c *conversation, room mail.RoomName, now mail.Time) *mail.Conversation {
 	if row == nil {
 		row = new(s.row(c, room, now))
@@ -363,7 +362,7 @@ func (s Sight) row(c *conversation, room mail.RoomName, now mail.Time) mail.Conv
 	return out
 }
 
-// Due returns when the first of what the user has put off comes back, zero if nothing is.
+// Due returns when the first message that the user has put off comes back, zero if none does.
 func (s *State) Due(now mail.Time) (first mail.Time) {
 	m := s.Members[mail.User]
 	for _, r := range m.Snoozed {

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Standing returns m's state as others are shown it: an agent that is live is asking while its client waits for a
-// person, as far as anybody knows. What it is beside that, working or idle, decides whether it may be rung.
+// Standing returns m's state as others see it: a live agent is asking while its client waits for a person, as far as
+// anyone knows. Its state apart from that, working or idle, decides whether it may be rung.
 func (m *Member) Standing() mail.State {
 	if m.State.Live() && len(m.Dialogs) > 0 {
 		return mail.Asking
@@ -16,7 +16,7 @@ func (m *Member) Standing() mail.State {
 	return m.State
 }
 
-// StandsSince returns since when m is what Standing says.
+// StandsSince returns since when m has been in the state that Standing returns.
 func (m *Member) StandsSince() mail.Time {
 	if m.Standing() == mail.Asking {
 		return m.Dialogs[0].Since
@@ -24,9 +24,9 @@ func (m *Member) StandsSince() mail.Time {
 	return m.Since
 }
 
-// Ringable returns m's state as whoever rings is to take it: an agent that is at a dialog is asking, because keys
-// that are typed for it would go into the dialog. One whose dialogs may all have been answered is what it is beside
-// them: else nothing might ever wake it.
+// Ringable returns m's state for the decision to ring: an agent that is at a dialog is asking, because keys that are
+// typed for it would go into the dialog. One whose dialogs may all have been answered has its state apart from them:
+// otherwise nothing might ever wake it.
 func (m *Member) Ringable() mail.State {
 	if m.State.Live() && slices.ContainsFunc(m.Dialogs, func(d mail.Dialog) bool { return !d.Doubt }) {
 		return mail.Asking
@@ -34,8 +34,7 @@ func (m *Member) Ringable() mail.State {
 	return m.State
 }
 
-// asking returns since when m is at dialogs of its client, 0 if at none, and whether they may all have been
-// answered.
+// asking returns since when m is at dialogs of its client, 0 if at none, and whether they may all have been answered.
 func (m *Member) asking() (since mail.Time, doubt bool) {
 	if m.Standing() != mail.Asking {
 		return 0, false
@@ -48,7 +47,7 @@ func (m *Member) Dialog(id mail.ID) int {
 	return slices.IndexFunc(m.Dialogs, func(d mail.Dialog) bool { return d.ID == id })
 }
 
-// applyDialog opens, changes or ends a dialog. All of a session end with it.
+// applyDialog opens, changes or ends a dialog. All dialogs of a session end with it.
 func (s *State) applyDialog(c *mail.DialogChange, at mail.Time) {
 	s.Garbage++
 	m := s.Agent(c.Agent)
@@ -62,7 +61,7 @@ func (s *State) applyDialog(c *mail.DialogChange, at mail.Time) {
 	case c.Outcome != "":
 	case i >= 0:
 		m.Dialogs[i].Doubt = c.Doubt
-	case c.Doubt, len(m.Dialogs) >= mail.MaxDialogs: // it ended meanwhile; or several machines opened them at once
+	case c.Doubt, len(m.Dialogs) >= mail.MaxDialogs: // it ended meanwhile; or machines opened them concurrently
 	default:
 		d := c.Dialog
 		d.Since = at
@@ -71,13 +70,13 @@ func (s *State) applyDialog(c *mail.DialogChange, at mail.Time) {
 	}
 }
 
-// ask notes that m may be at a dialog. Those that do not any more are forgotten by and by.
+// ask notes that m may be at a dialog. Agents that are no longer at one are forgotten over time.
 func (s *State) ask(m *Member) {
 	s.askers = slices.DeleteFunc(s.askers, func(o *Member) bool { return o == m || len(o.Dialogs) == 0 })
 	s.askers = append(s.askers, m)
 }
 
-// AtDialogs returns the agents that are at a dialog, those that have stood longest first.
+// AtDialogs returns the agents that are at a dialog, those that have waited longest first.
 func (s *State) AtDialogs() (list []*Member) {
 	for _, m := range s.askers {
 		if m.Listed() && m.Standing() == mail.Asking {

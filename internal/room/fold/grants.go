@@ -12,7 +12,7 @@ import (
 // cardKey begins the idempotency keys of such cards.
 const cardKey = "grant "
 
-// MaxCards bounds how many of them wait for the person at once: a disk may hold any number of repositories.
+// MaxCards limits how many of them wait for the person at once: a disk may hold any number of repositories.
 const MaxCards = 20
 
 // Bearer returns the agent that bears a name, or bore it before it was renamed or retired: an agent that comes under
@@ -30,20 +30,20 @@ func (s *State) Leads(n mail.Name) bool {
 	return n == mail.Orchestrator || m != nil && m.HasRole(string(mail.Orchestrator)) || s.LeadGranted(n)
 }
 
-// LeadGranted reports whether somebody, anywhere, may have the role of the orchestrator under a name.
+// LeadGranted reports whether an agent may have the role of the orchestrator under a name, anywhere.
 func (s *State) LeadGranted(n mail.Name) bool {
 	return slices.ContainsFunc(s.Grants, func(g mail.Grant) bool {
 		return g.Agent == n && g.Role == string(mail.Orchestrator) && !g.Refused
 	})
 }
 
-// Granted reports whether just that was granted.
+// Granted reports whether exactly that was granted.
 func (s *State) Granted(g *mail.Grant) bool {
 	i := s.grantOf(g)
 	return i >= 0 && !s.Grants[i].Refused
 }
 
-// RuledOn reports whether the person has said yes or no to it.
+// RuledOn reports whether the person has said yes or no to a grant.
 func (s *State) RuledOn(g *mail.Grant) bool { return s.grantOf(g) >= 0 }
 
 func (s *State) grantOf(g *mail.Grant) int {
@@ -76,7 +76,7 @@ func CardOf(g *mail.Grant) string {
 	return cardKey + hex.EncodeToString(sum[:16])
 }
 
-// applyGrant notes the person's word. One that an answer gave counts only if that was the answer.
+// applyGrant records the person's decision. One that an answer gave counts only if that answer settled the question.
 func (s *State) applyGrant(g *mail.Grant, at mail.Time) (counted bool) {
 	if q := s.Records[g.Question]; q != nil && (q.Settled == nil || q.Settled.Answer != g.Answer) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Header is what the state knows of a message: all that anything but showing it needs. Its text stays in the journal
-// and is read from there by whoever shows it; see text.go.
+// Header is the state's knowledge of a message: everything except the text. The text stays in the journal and is read
+// from there when it is shown; see text.go.
 type Header struct {
 	ID   mail.ID
 	Sent mail.Time
@@ -18,7 +18,7 @@ type Header struct {
 	refs *references // nil: it begins its thread, and names no issue
 }
 
-// envelope is what the messages have in common that somebody sends to the same addresses. They share it.
+// envelope has the common fields of the messages that one sender sends to the same addresses. They share it.
 type envelope struct {
 	Type       mail.Type
 	From       mail.Address
@@ -29,7 +29,7 @@ type envelope struct {
 
 	key  string // in State.envelopes
 	uses int    // hot messages
-	// whom they reach, if that follows from the addresses alone; else nil, and each has an audience of its own
+	// whom they reach, if that follows from the addresses alone; else nil, and each has its own audience
 	shared *audience
 }
 
@@ -39,7 +39,7 @@ type references struct {
 	issue           string
 }
 
-// audience is whose a message is, and for whom.
+// audience is the sender of a message, and its recipients.
 type audience struct {
 	Sender  *Member
 	Bound   []bound        // audiences that are lists of members
@@ -78,7 +78,7 @@ func (s *State) header(e *mail.Event) Header {
 	return h
 }
 
-// sameID returns an id as the message has it that it names.
+// sameID returns an id, sharing the string of the message that has it.
 func (s *State) sameID(id mail.ID) mail.ID {
 	if r := s.Records[id]; r != nil {
 		return r.Msg.ID
@@ -114,7 +114,7 @@ func (s *State) envelope(m *mail.Message) *envelope {
 	return env
 }
 
-// drop forgets an envelope that no hot message has any more.
+// drop forgets an envelope that hot messages no longer use.
 func (s *State) drop(env *envelope) {
 	if env.uses--; env.uses == 0 {
 		delete(s.envelopes, env.key)
@@ -145,7 +145,7 @@ func (h *Header) issue() string {
 	return h.refs.issue
 }
 
-// Message returns the message as far as the header tells, without its key, which nobody is shown.
+// Message returns the message as far as the header tells, without its key, which is never shown.
 func (h *Header) Message() mail.Message {
 	m := mail.Message{ID: h.ID, Type: h.Type, From: h.From, To: h.To, Priority: h.Priority,
 		TTLSeconds: h.TTLSeconds, Audience: h.Audience, Sent: h.Sent}

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// act is something that happens to a room: an event, or something that comes to one or to several when it happens.
+// act is an event in a room, or something that leads to one or several.
 type act struct {
 	What string    `json:"what,omitempty"` // "": the event
 	At   mail.Time `json:"at,omitempty"`
@@ -18,13 +18,13 @@ type act struct {
 	IDs []mail.ID `json:"ids,omitempty"` // of trim, erase
 }
 
-// The acts that are no event.
+// The acts that are not events.
 const (
-	trims    = "trim"    // retention takes those of some messages that nobody waits for
+	trims    = "trim"    // retention takes those of some messages for which no one waits
 	marks    = "mark"    // a checkpoint
-	compacts = "compact" // what the last checkpoint says leaves the journal
-	erases   = "erase"   // somebody wants a message erased
-	finishes = "finish"  // what is to be erased leaves the journal
+	compacts = "compact" // the events that the last checkpoint releases leave the journal
+	erases   = "erase"   // a user wants a message erased
+	finishes = "finish"  // messages to be erased leave the journal
 	reopens  = "reopen"  // the state is replayed from the journal
 	repeats  = "repeat"  // the last event comes once more
 )
@@ -37,7 +37,7 @@ func (a *act) String() string {
 	return string(b)
 }
 
-// What the acts are about. The fewer there are, the more often they meet.
+// The subjects of the acts. The fewer there are, the more often they meet.
 var (
 	modelNames = []mail.Name{"ann", "bob", "cy", "orchestrator", "ann-2", "dan", "eve"}
 	modelRoles = []string{"builder", "orchestrator", "scout"}
@@ -53,7 +53,7 @@ type author struct {
 	acts []act
 	now  mail.Time
 	sent []*mail.Message
-	made []mail.ID // of what is to be sent later
+	made []mail.ID // of scheduled messages
 }
 
 // history returns a random history of some acts.
@@ -77,7 +77,7 @@ func (h *author) add(a act) {
 
 func pick[T any](h *author, from []T) T { return from[h.IntN(len(from))] }
 
-// one reports whether something happens that happens once in so often.
+// one reports whether something happens that happens once in so many times.
 func (h *author) one(in int) bool { return h.IntN(in) == 0 }
 
 // pass lets time pass: mostly so little that a session still holds its name.
@@ -155,7 +155,7 @@ func (h *author) some() (ids []mail.ID) {
 	return ids
 }
 
-// who returns somebody who may write or read.
+// who returns someone who may write or read.
 func (h *author) who() mail.Address {
 	switch h.IntN(12) {
 	case 0, 1:
@@ -248,7 +248,7 @@ func (h *author) mark() {
 	h.add(act{Event: mail.Event{Receipt: rc}})
 }
 
-// presence is what is said of an agent without a session.
+// presence is a registration of an agent without a session.
 func (h *author) presence() {
 	c := &mail.AgentChange{Name: pick(h, modelNames)}
 	if h.one(2) {
@@ -275,7 +275,7 @@ func (h *author) presence() {
 	h.add(act{Event: mail.Event{Agent: c}})
 }
 
-// session is a session that comes, says something, or ends.
+// session is a session that starts, reports something, or ends.
 func (h *author) session() {
 	c := &mail.AgentChange{Name: pick(h, modelNames[:5]), Session: pick(h, []string{"s1", "s2", "s3"})}
 	switch h.IntN(6) {
@@ -294,8 +294,8 @@ func (h *author) session() {
 	h.add(act{Event: mail.Event{Agent: c}})
 }
 
-// dialog is a dialog of a session that opens, is in doubt or ends. The post office of the session's machine says so,
-// which may be late: then the session, or the dialog, is not there any more.
+// dialog is a dialog of a session that opens, is in doubt or ends. The post office of the session's machine reports
+// it, which may be late: then the session, or the dialog, is no longer there.
 func (h *author) dialog() {
 	c := &mail.DialogChange{Agent: pick(h, modelNames[:2]), Session: pick(h, []string{"s1", "s2"})}
 	c.Dialog = mail.Dialog{ID: pick(h, []mail.ID{"d-1", "d-2", "d-3"}), Kind: mail.AsksPermission, Tool: "Bash"}
@@ -308,7 +308,7 @@ func (h *author) dialog() {
 	h.add(act{Event: mail.Event{Dialog: c}})
 }
 
-// person is what the person does to an agent.
+// person is an act of the person on an agent.
 func (h *author) person() {
 	c := &mail.AgentChange{Name: pick(h, modelNames), By: mail.User, Retired: true}
 	if h.one(2) {
@@ -339,7 +339,7 @@ func (h *author) grant() {
 	h.add(act{Event: mail.Event{Grant: g}})
 }
 
-// tell writes a history down, a line an act.
+// tell writes a history down, one act a line.
 func tell(acts []act) string {
 	var b strings.Builder
 	for i := range acts {
@@ -348,7 +348,7 @@ func tell(acts []act) string {
 	return b.String()
 }
 
-// reduced returns as short a history as it finds that fails too: without acts, then without parts of them.
+// reduced returns the shortest history it finds that fails too: without acts, then without parts of them.
 func reduced(acts []act, fails func([]act) bool) []act {
 	for again := true; again; {
 		again = false
@@ -366,7 +366,7 @@ func reduced(acts []act, fails func([]act) bool) []act {
 				less := slices.Clone(acts)
 				if less[at] = a; a.String() != acts[at].String() && fails(less) {
 					acts, again = less, true
-					break // what is simpler still is found in the next round
+					break // the next round finds simpler ones
 				}
 			}
 		}
@@ -374,7 +374,7 @@ func reduced(acts []act, fails func([]act) bool) []act {
 	return acts
 }
 
-// simpler returns an act with less in it, each time without another part.
+// simpler returns versions of an act with less in it, each without another part.
 func simpler(a act) (out []act) {
 	if m := a.Message; m != nil {
 		for _, less := range []func(*mail.Message){

@@ -8,25 +8,25 @@ import (
 	"pennypost/internal/mail"
 )
 
-// index finds the few records that a look is about among all that there are. Each of its lists may hold records that
-// the look does not want, and lacks none that it does.
+// index narrows a query to few records. Each of its lists may hold records that the query does not want, and lacks
+// none that it does.
 type index struct {
-	to      map[mail.Address]List // by the address of a role, a tag or all, as it stands in the message
+	to      map[mail.Address]List // by the address of a role, a tag or all, as the message has it
 	threads map[mail.ID]List      // the replies of a thread, by the message that began it
-	many    List                  // what is open and has an audience that is found out when somebody looks
+	many    List                  // open questions with an audience that is found out on each look
 	zones   []zone                // of State.Order
 	bits    map[mail.Type]uint32
 }
 
-// zone says what the records of a stretch of the journal lie between, so that a look can leave the whole of it out.
-// Records that have gone may count among them.
+// zone bounds the records of a stretch of the journal, so that a query can skip all of it. Records that have gone may
+// count among them.
 type zone struct {
 	from        mail.Seq  // where it begins
 	first, last mail.Time // sent
-	types       uint32    // a bit for each that is there, as index.bit gives it
+	types       uint32    // a bit for each type in it, as index.bit gives it
 }
 
-const zoneSize = 1024 // places in the journal
+const zoneSize = 1024 // sequence numbers
 
 func newIndex() index {
 	return index{to: make(map[mail.Address]List), threads: make(map[mail.ID]List), bits: make(map[mail.Type]uint32)}
@@ -36,7 +36,7 @@ func newIndex() index {
 func (x *index) add(r *Record) {
 	for _, a := range r.Msg.To {
 		if k := a.Kind(); k == mail.ToAgent || k == mail.ToPerson {
-			continue // it stands in the lists of a member
+			continue // it is in the lists of a member
 		}
 		l := x.to[a]
 		l.Add(r)
@@ -63,7 +63,7 @@ func (x *index) zone(r *Record) {
 	z.types |= x.bits[r.Msg.Type]
 }
 
-// forget drops the records that are gone. order is what is left.
+// forget drops the records that are gone. order is the rest.
 func (x *index) forget(gone, order List) {
 	first, last := gone[0].Seq, gone[len(gone)-1].Seq
 	to, threads := make(map[mail.Address]bool), make(map[mail.ID]bool)
@@ -83,7 +83,7 @@ func (x *index) forget(gone, order List) {
 	x.zones = slices.Delete(x.zones, 0, n)
 }
 
-// dropAll drops from some of the lists of a map what is gone between two places.
+// dropAll drops from some lists of a map the records that are gone between two sequence numbers.
 func dropAll[K comparable](lists map[K]List, some map[K]bool, first, last mail.Seq) {
 	for k := range some {
 		l := lists[k]
@@ -95,7 +95,7 @@ func dropAll[K comparable](lists map[K]List, some map[K]bool, first, last mail.S
 	}
 }
 
-// Candidates yields, in the order in which f wants them and from a place on, the records among which all are that f
+// Candidates yields, in the order that f wants and from a sequence number on, records that include all those that f
 // accepts.
 func (s *State) Candidates(f *Filter, from mail.Seq) iter.Seq[*Record] {
 	var best []List
@@ -145,7 +145,7 @@ func (s *State) thread(root mail.ID) []List {
 	return []List{s.index.threads[root]}
 }
 
-// sentTo returns the lists that have what was sent to an address; nil if there are none of it alone.
+// sentTo returns the lists that have the mail sent to an address; nil if there are none for it alone.
 func (s *State) sentTo(a mail.Address) []List {
 	if !plain(a) {
 		return nil
@@ -159,7 +159,7 @@ func (s *State) sentTo(a mail.Address) []List {
 	return nil
 }
 
-// behind returns the part of a list behind a place or, where the newest come first, before it.
+// behind returns the part of a list after a sequence number or, if the newest come first, before it.
 func (f *Filter) behind(l List, from mail.Seq) List {
 	if f.Newest {
 		return l.After(f.After).Before(from)
@@ -173,7 +173,7 @@ func plain(a mail.Address) bool {
 	return a != "" && !far && a.Value() != string(mail.Orchestrator)
 }
 
-// about lists what was sent by or delivered to m, and what its tags lead to.
+// about lists the mail sent by or delivered to m, and that of its tags.
 func (s *State) about(m *Member) []List {
 	lists := []List{m.Sent, m.All, m.Rest, s.index.to[mail.ToAll]}
 	for _, tag := range m.Tags {
@@ -182,7 +182,7 @@ func (s *State) about(m *Member) []List {
 	return lists
 }
 
-// inZones yields all records but those of zones in which f accepts none.
+// inZones yields all records except those of zones in which f accepts none.
 func (s *State) inZones(f *Filter, from mail.Seq) iter.Seq[*Record] {
 	var types uint32
 	for _, t := range f.Q.Types {
@@ -209,8 +209,8 @@ func (s *State) inZones(f *Filter, from mail.Seq) iter.Seq[*Record] {
 	}
 }
 
-// merged yields the records of several lists in journal order, or newest first, each once. It takes no more of them
-// than it yields.
+// merged yields the records of several lists in journal order, or newest first, each once. It consumes no more of
+// them than it yields.
 func merged(lists []List, newest bool) iter.Seq[*Record] {
 	next := func(l List) *Record {
 		if newest {

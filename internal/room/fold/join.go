@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// LivingBelow counts the live agents below parent, or below whoever is above it, who is top.
+// LivingBelow counts the live agents below parent, or below its highest ancestor, which is top.
 func (s *State) LivingBelow(parent mail.Name, now mail.Time) (top mail.Name, live int) {
 	top, leads := s.topOf(parent)
 	for m := range s.Agents() {
@@ -17,7 +17,7 @@ func (s *State) LivingBelow(parent mail.Name, now mail.Time) (top mail.Name, liv
 	return top, live
 }
 
-// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
+// topOf returns the agent whose descendants are counted with those of an agent: its highest ancestor that is below no
 // orchestrator. leads says that the agent is an orchestrator itself.
 func (s *State) topOf(n mail.Name) (top mail.Name, leads bool) {
 	top = n
@@ -61,8 +61,8 @@ func (m *Member) counts(now mail.Time) bool {
 	return m.State.Live() && now.Sub(max(m.Seen, m.SessionAt, m.Registered)) < heardOf
 }
 
-// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody
-// retires it.
+// heardOf is how long a silent agent counts as living: one that was registered by hand is idle until someone retires
+// it.
 const heardOf = 24 * time.Hour
 
 // LivingAs counts the live agents that share the name of m.

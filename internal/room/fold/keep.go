@@ -8,7 +8,8 @@ import (
 // TrimStep is how many messages, or keys, retention handles at a time: the room is locked for a millisecond.
 const TrimStep = 500
 
-// ToRetain returns what retention has to know of a message. The files of all bridges have what came up to written.
+// ToRetain returns the facts about a message that retention needs. The files of all bridges have the messages up to
+// written.
 func (s Sight) ToRetain(r *Record, now mail.Time, written mail.Seq) policy.Held {
 	settled, read := s.settledEverywhere(r, now)
 	return policy.Held{ID: r.Msg.ID, Sent: r.Msg.Sent, Settled: settled, Unread: !read,
@@ -20,8 +21,8 @@ func (s Sight) ToRetain(r *Record, now mail.Time, written mail.Seq) policy.Held 
 // waitsFor reports whether m has r and has not read it.
 func (r *Record) waitsFor(m *Member) bool { return r.Reaches(m) && !r.SettledBy(m) }
 
-// HotAt returns a message that was hot where a checkpoint stands, nil if it was not: another machine may have trimmed
-// it since, and its step stands behind the checkpoint.
+// HotAt returns a message that was hot at a checkpoint, nil if it was not: another machine may have trimmed it since,
+// with a step after the checkpoint.
 func (s *State) HotAt(id mail.ID, mark mail.Seq) *Record {
 	if r := s.Records[id]; r != nil {
 		return r

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// LateMarks are receipts for messages that the hot ones do not have any more. The next compaction takes them to the
-// archive too. What stands in both counts once.
+// LateMarks are receipts for messages that are no longer hot. The next compaction takes them to the archive too. A
+// receipt that is in both counts once.
 type LateMarks map[mail.ID][]mail.Event
 
 // Add keeps a receipt instead of the one of the same kind by the same reader, so that marking back and forth takes no
@@ -21,9 +21,9 @@ func (l LateMarks) Add(e *mail.Event) {
 	}), kept)
 }
 
-// Archived forgets what stands in the archive, now that a compaction with its checkpoint at mark has come to its end.
-// It is the one change of the state that no event makes: replay finds these events in the journal no more. As long as
-// compaction fails they stand there, and are kept here.
+// Archived forgets the messages that are in the archive, now that a compaction with its checkpoint at mark is
+// complete. It is the one change of the state that no event makes: replay no longer finds these events in the
+// journal. While compaction fails they are there, and are kept here.
 func (s *State) Archived(mark mail.Seq) {
 	if fewLeft := len(s.Records) < len(s.Leaving)/16; fewLeft { // a map never shrinks
 		s.Records = maps.Collect(maps.All(s.Records))
@@ -54,12 +54,13 @@ func (s *State) Archived(mark mail.Seq) {
 	})
 }
 
-// Frozen returns what a lookup shows of a message that is on its way to the archive.
+// Frozen returns a message that is on its way to the archive, for a lookup.
 func (r *Record) Frozen() Record {
 	return Record{Msg: r.Msg, Seq: r.Seq, audience: new(audience), marks: slices.Clone(r.marks), Settled: r.Settled}
 }
 
-// TakenBefore reports whether role mail that has left the mailboxes was read by another than a reader before a place.
+// TakenBefore reports whether role mail that has left the mailboxes was read by someone other than a reader before a
+// sequence number.
 func (s *State) TakenBefore(place mail.Seq, r *ArchivedRecord, reader mail.Address) bool {
 	isRole := func(a mail.Address) bool { return a.Kind() == mail.ToRole }
 	if r == nil || !slices.ContainsFunc(r.Msg.To, isRole) || slices.Contains(r.Msg.To, reader) {

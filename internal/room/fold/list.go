@@ -11,12 +11,12 @@ import (
 // List is a list of records in journal order, without repetition.
 type List []*Record
 
-// Search returns the index of the record with a place in l, or where it would go, and whether it is there.
+// Search returns the index in l of the record with a sequence number, or where it would go, and whether it is there.
 func (l List) Search(seq mail.Seq) (int, bool) {
 	return slices.BinarySearchFunc(l, seq, func(r *Record, seq mail.Seq) int { return cmp.Compare(r.Seq, seq) })
 }
 
-// set puts r in its place, or takes it out, and reports whether it came anew.
+// set puts r in its place, or takes it out, and reports whether r was added.
 func (l *List) set(r *Record, in bool) (came bool) {
 	if in {
 		return l.Add(r)
@@ -51,7 +51,7 @@ func (l *List) remove(r *Record) {
 	}
 }
 
-// After returns the part of l behind a place.
+// After returns the part of l after a sequence number.
 func (l List) After(seq mail.Seq) List {
 	i, found := l.Search(seq)
 	if found {
@@ -60,7 +60,7 @@ func (l List) After(seq mail.Seq) List {
 	return l[i:]
 }
 
-// Before returns the part of l before a place, all of it if that is zero.
+// Before returns the part of l before a sequence number, all of it if that is zero.
 func (l List) Before(seq mail.Seq) List {
 	if seq == 0 {
 		return l
@@ -77,8 +77,8 @@ func (l List) InOrder(newest bool) iter.Seq2[int, *Record] {
 	return slices.All(l)
 }
 
-// DropGone takes out the records that are gone, all of which stand between two places. It costs what lies between them
-// and before them, so that retention, which takes the oldest, pays little for a long list.
+// DropGone takes out the records that are gone, all of which lie between two sequence numbers. It costs as much as
+// the records between them and before them, so retention, which takes the oldest, pays little for a long list.
 func (l *List) DropGone(first, last mail.Seq) {
 	from, _ := l.Search(first)
 	to, found := l.Search(last)

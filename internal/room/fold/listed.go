@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Among returns, by name, members among whom are all that q asks for.
+// Among returns, by name, members that include all matches of q.
 func (s *State) Among(q mail.RosterQuery) []*Member {
 	switch {
 	case q.Name != "":
@@ -25,8 +25,8 @@ func (s *State) Among(q mail.RosterQuery) []*Member {
 	return s.Listed
 }
 
-// Fits reports whether m, who is Among them, is what q asks for, whatever its state. needle is the text that is
-// searched for, folded. The user is on no roster, but answers to names that once were an agent's.
+// Fits reports whether m, one of Among, matches q, whatever its state. needle is the search text, folded. The user is
+// on no roster, but answers to names that once were an agent's.
 func (m *Member) Fits(q mail.RosterQuery, needle string) bool {
 	return (m.Listed() || m.IsUser() && q.Name != "" && len(m.Aliases) > 0) &&
 		(q.Role == "" || m.HasRole(q.Role)) && (q.Tag == "" || slices.Contains(m.Tags, q.Tag)) &&
@@ -54,7 +54,7 @@ func (s *State) enlist(m *Member) {
 	move(s.Outlines, m, nil, []string{Outline(string(m.Name))})
 }
 
-// delist is the contrary.
+// delist takes m out again.
 func (s *State) delist(m *Member) {
 	if i, found := slices.BinarySearchFunc(s.Listed, m, ByName); found {
 		s.Listed = slices.Delete(s.Listed, i, i+1)
@@ -62,7 +62,7 @@ func (s *State) delist(m *Member) {
 	move(s.Outlines, m, []string{Outline(string(m.Name))}, nil)
 }
 
-// setBase notes which name the session of m asked for, and found held.
+// setBase records the name that the session of m asked for, and found held.
 func (s *State) setBase(m *Member, base mail.Name) {
 	if m.Base != "" {
 		move(s.Bases, m, []string{string(m.Base)}, nil)
@@ -82,7 +82,7 @@ func (s *State) bearers(n mail.Name) []*Member {
 	return out
 }
 
-// setRoles gives m other roles; nil leaves it those that it has. The orchestrator keeps the one of its name.
+// setRoles gives m other roles; nil leaves its roles as they are. The orchestrator keeps the role of its name.
 func (s *State) setRoles(m *Member, roles []string) {
 	const first = string(mail.Orchestrator)
 	led := m.HasRole(first)
@@ -98,7 +98,7 @@ func (s *State) setRoles(m *Member, roles []string) {
 	}
 	move(s.Roles, m, m.Roles, roles)
 	if m.Roles = roles; led != m.HasRole(first) {
-		s.refileUnread(m) // it is woken by other mail now
+		s.refileUnread(m) // other mail wakes it now
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *State) setTags(m *Member, tags []string, at mail.Time) {
 	s.follow(m, at)
 }
 
-// move notes that m has other words than before.
+// move updates an index after m's words have changed.
 func move(by map[string][]*Member, m *Member, before, now []string) {
 	for _, word := range before {
 		by[word] = slices.DeleteFunc(by[word], func(o *Member) bool { return o == m })
@@ -124,7 +124,7 @@ func move(by map[string][]*Member, m *Member, before, now []string) {
 	}
 }
 
-// follow files the mail of tags and of all anew for m, whose tags have changed or who came onto the roster or left it.
+// follow refiles the mail of tags and of all for m, whose tags have changed or which joined or left the roster.
 func (s *State) follow(m *Member, at mail.Time) {
 	s.dynamic = slices.DeleteFunc(s.dynamic, func(r *Record) bool { return s.allPast(r, at) })
 	for _, r := range s.dynamic {
@@ -132,7 +132,8 @@ func (s *State) follow(m *Member, at mail.Time) {
 	}
 }
 
-// carriers returns those behind the address of a tag, or of all, in no particular order. Some may be off the roster.
+// carriers returns the members with the address of a tag, or of all, in no particular order. Some may be off the
+// roster.
 func (s *State) carriers(a mail.Address) []*Member {
 	if a == mail.ToAll {
 		return s.Listed
@@ -140,7 +141,7 @@ func (s *State) carriers(a mail.Address) []*Member {
 	return s.Tags[string(a)]
 }
 
-// listAnew makes the lists from what is said of the members.
+// listAnew rebuilds the lists from the members' records.
 func (s *State) listAnew() {
 	s.Listed = s.Listed[:0]
 	clear(s.Outlines)

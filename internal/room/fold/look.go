@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail/find"
 )
 
-// Reached checks a place that was asked for.
+// Reached checks the sequence numbers in a request.
 func (s *State) Reached(places ...mail.Seq) error {
 	for _, p := range places {
 		if p > s.Seq {
@@ -20,7 +20,7 @@ func (s *State) Reached(places ...mail.Seq) error {
 	return nil
 }
 
-// Fill puts into page what a place of m's mailbox holds.
+// Fill fills page from a place of m's mailbox.
 func (s Sight) Fill(page *mail.Page, m *Member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
 	page.Unread = s.CountUnread(m, now)
 	s.showOpen(page, m)
@@ -40,8 +40,8 @@ func (s Sight) Fill(page *mail.Page, m *Member, q mail.InboxQuery, from mail.Add
 	}
 }
 
-// Place yields all that a place of m's mailbox holds, of a sender if there is one, and little more, between the places
-// of q and in its order.
+// Place yields all that a place of m's mailbox has, of a sender if there is one, and little more, between the
+// sequence numbers of q and in its order.
 func (s *State) Place(m *Member, q mail.InboxQuery, from mail.Address, now mail.Time) iter.Seq[*Record] {
 	var lists []List
 	switch {
@@ -65,7 +65,7 @@ func (s *State) Place(m *Member, q mail.InboxQuery, from mail.Address, now mail.
 	return s.inOrderOf(q, lists...)
 }
 
-// inOrderOf yields the records of some lists between the places of q and in its order.
+// inOrderOf yields the records of some lists between the sequence numbers of q and in its order.
 func (s *State) inOrderOf(q mail.InboxQuery, lists ...List) iter.Seq[*Record] {
 	if q.BySent {
 		return s.bySent(lists, Span{q.Since, q.Until, q.After, q.Before})
@@ -76,7 +76,7 @@ func (s *State) inOrderOf(q mail.InboxQuery, lists ...List) iter.Seq[*Record] {
 	return merged(lists, q.Newest)
 }
 
-// sentInto yields what a sender, who may be nobody that is known, has sent of a list, as place does.
+// sentInto yields the records of a list that a sender, which may be nil, has sent, as Place does.
 func (s *State) sentInto(l List, sender *Member, q mail.InboxQuery) iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		if sender == nil {
@@ -109,8 +109,8 @@ func hasType(types []mail.Type, t mail.Type) bool {
 	return len(types) == 0 || slices.Contains(types, t)
 }
 
-// Search returns the next hot messages, up to most, that f accepts but for their texts, without those. More says that
-// there may be others behind next or, where the newest come first, before it.
+// Search returns the next hot messages, up to most, that f accepts by all but their texts, and without texts. more
+// says that there may be others after next or, if the newest come first, before it.
 func (s Sight) Search(f *Filter, from mail.Seq, most int, now mail.Time) (items []mail.Item, next mail.Seq,
 	more bool) {
 	for r := range s.Candidates(f, from) {
@@ -139,33 +139,33 @@ func (s Sight) Accept(f *Filter, r *Record, now mail.Time) (it mail.Item, ok boo
 	return it, true
 }
 
-// Filter is a HistoryQuery made ready.
+// Filter is a prepared HistoryQuery.
 type Filter struct {
 	Q        mail.HistoryQuery
 	From, To mail.Address
-	// FromToo and ToToo are the other names of those: what they were called before, or somebody who was the same.
+	// FromToo and ToToo are other names of From and To: their former names, or those of an agent that was the same.
 	FromToo, ToToo []mail.Address
 	Agent          *Member
 	Reader         *Member // as whom messages are shown: the agent of the query, else the caller
 	Root           mail.ID // of the thread
 	Words          find.Query
 	Text           []byte // of the message that was last looked at
-	Span           Span   // of what is asked for by time of sending
+	Span           Span   // of a query by time of sending
 	Reach
 }
 
-// Reach is a range of places, and the direction in which it is gone through.
+// Reach is a range of sequence numbers, and the direction in which it is walked.
 type Reach struct {
 	After, Before mail.Seq // neither is in it; a before of 0 is the end of the journal
 	Newest        bool     // the newest first
 }
 
-// Resolve sets who sent, and to whom, what is looked for; "" for anybody.
+// Resolve sets the sender and the recipient to look for; "" for anyone.
 func (f *Filter) Resolve(s *State, from, to mail.Address) {
 	f.From, f.FromToo, f.To, f.ToToo = from, s.otherNames(from), to, s.otherNames(to)
 }
 
-// otherNames returns by which other addresses the bearer of one is, or was, known.
+// otherNames returns the other addresses, present and former, of the bearer of one.
 func (s *State) otherNames(a mail.Address) (all []mail.Address) {
 	k := a.Kind()
 	m := s.Members[a.Signer()]
@@ -180,15 +180,15 @@ func (s *State) otherNames(a mail.Address) (all []mail.Address) {
 	return all
 }
 
-// Archive reports whether what is looked for may be in the archive. What is open never leaves the hot messages.
+// Archive reports whether matches may be in the archive. Open questions never leave the hot messages.
 func (f *Filter) Archive() bool { return f.Q.Archive && !f.Q.Open }
 
-// Accepts is matches and finds.
+// Accepts combines Matches and finds.
 func (f *Filter) Accepts(h *Header, seq mail.Seq, m *mail.Message) bool {
 	return f.Matches(h, seq) && f.finds(m)
 }
 
-// finds reports whether the text has what is looked for.
+// finds reports whether the text has the words of the query.
 func (f *Filter) finds(m *mail.Message) bool {
 	if f.Words.Empty() {
 		return true
@@ -197,12 +197,12 @@ func (f *Filter) finds(m *mail.Message) bool {
 	return f.Words.In(f.Text)
 }
 
-// Found keeps those items whose text has what is looked for.
+// Found keeps the items whose text has the words of the query.
 func (f *Filter) Found(items []mail.Item) []mail.Item {
 	return slices.DeleteFunc(items, func(it mail.Item) bool { return !f.finds(&it.Message) })
 }
 
-// Matches checks what the header of a message tells.
+// Matches checks the header of a message.
 func (f *Filter) Matches(m *Header, seq mail.Seq) bool {
 	q := &f.Q
 	switch {
@@ -254,7 +254,7 @@ func (f *Filter) Stands(ds []mail.Delivery) bool {
 	})
 }
 
-// Awaited reports whether r is what a wait is for.
+// Awaited reports whether a wait is for r.
 func Awaited(q mail.WaitQuery, r *Record) bool {
 	return r.Seq > q.After && hasType(q.Types, r.Msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.Msg.ReplyTo())
 }

@@ -43,7 +43,7 @@ func (s *State) applyMachine(c *mail.MachineChange) (counted bool) {
 	return true
 }
 
-// allRules returns what is in s.rules, by machine.
+// allRules returns the content of s.Rules, by machine.
 func (s *State) allRules() (out []mail.MachineRules) {
 	for _, m := range slices.Sorted(maps.Keys(s.Rules)) {
 		out = append(out, mail.MachineRules{Machine: m, Rules: s.Rules[m]})
@@ -51,7 +51,7 @@ func (s *State) allRules() (out []mail.MachineRules) {
 	return out
 }
 
-// adoptAll gives to the first machine what belonged to the room's only one, when it was in a file.
+// adoptAll gives to the first machine everything that belonged to the room's only machine, when it was in a file.
 func (s *State) adoptAll(first mail.Machine) {
 	for i := range s.Bridges {
 		s.Bridges[i].Machine = cmp.Or(s.Bridges[i].Machine, first)
@@ -69,7 +69,7 @@ func (s *State) adoptAll(first mail.Machine) {
 // Erasure is one that is not done everywhere.
 type Erasure struct {
 	By   mail.Name
-	At   mail.Seq       // where it was asked for
+	At   mail.Seq       // where it was requested
 	done []mail.Machine // those that have said so
 }
 
@@ -84,24 +84,24 @@ func (s *State) Pending(id mail.ID) []mail.Machine {
 	})
 }
 
-// erasedEverywhere forgets an erasure that is done on all machines. Before the checkpoint of a compacted journal it is
-// not known which these are.
+// erasedEverywhere forgets an erasure that is done on all machines. Before the checkpoint of a compacted journal it
+// is not known which these are.
 func (s *State) erasedEverywhere(id mail.ID) {
 	if s.Shared() && len(s.Pending(id)) == 0 {
 		delete(s.Erasing, id)
 	}
 }
 
-// erasedSomewhere looks again which erasures are done, now that other machines follow the room.
+// erasedSomewhere checks again which erasures are done, now that other machines follow the room.
 func (s *State) erasedSomewhere() {
 	for id := range s.Erasing {
 		s.erasedEverywhere(id)
 	}
 }
 
-// refuses reports whether a change of the roster cannot count, because of what came between its check and its place.
-// Whoever wanted it checks once more, and is told what has become impossible. What an event of a room in a file says
-// is never refused: there nobody came between.
+// refuses reports whether a change of the roster cannot count, because of events between its check and its sequence
+// number. Its author checks once more, and is told what has become impossible. Changes in a room in a file are never
+// refused: there nothing comes between.
 func (s *State) refuses(c *mail.AgentChange, at mail.Time) bool {
 	if c.Machine == "" {
 		return false
@@ -115,13 +115,13 @@ func (s *State) refuses(c *mail.AgentChange, at mail.Time) bool {
 // IsVoid reports whether an event did not count.
 func (s *State) IsVoid(seq mail.Seq) bool { return IsAmong(s.Void, seq) }
 
-// IsAmong reports whether a list in order has a place.
+// IsAmong reports whether an ordered list has a sequence number.
 func IsAmong(list []mail.Seq, seq mail.Seq) bool {
 	_, found := slices.BinarySearch(list, seq)
 	return found
 }
 
-// secondOrchestrator reports whether a session would become the orchestrator beside another.
+// secondOrchestrator reports whether a session would become a second orchestrator.
 func (s *State) secondOrchestrator(m *Member, c *mail.AgentChange, at mail.Time) bool {
 	return c.Name == mail.Orchestrator && m != nil && c.Session != "" && !c.TakeOver && (!c.Join || c.Process != "") &&
 		s.SameProcess(c, at) == nil && s.InSession(c.Name, c.Session) == nil && s.HeldByOther(m, c.Session, at)
@@ -147,8 +147,8 @@ func (s *State) livingBeside(m *Member, c *mail.AgentChange, at mail.Time) int {
 	return live
 }
 
-// Live reports whether m's session still holds its name. Of one that has a machine it is that machine, or the keeper,
-// that says when it lapsed; machines do not judge by each other's clocks.
+// Live reports whether m's session still holds its name. For a session with a machine, that machine, or the keeper,
+// says when it lapsed; machines do not judge by each other's clocks.
 func (m *Member) Live(at mail.Time) bool {
 	if m.Machine != "" {
 		return m.Session != "" && m.State != mail.Gone
@@ -156,8 +156,8 @@ func (m *Member) Live(at mail.Time) bool {
 	return policy.SessionLive(m.State, m.Session, m.SessionAt, at)
 }
 
-// Owes reports whether a machine has still to erase a message: it has not said that it is done, or its journal had the
-// text when it came to the erasure, which others had done with before it followed the room.
+// Owes reports whether a machine still has to erase a message: it has not said that it is done, or its journal had
+// the text when it reached the erasure, which others had done before it followed the room.
 func (s *State) Owes(id mail.ID, me mail.Machine) bool {
 	e := s.Erasing[id]
 	return e != nil && (me == "" || !slices.Contains(e.done, me)) || e == nil && s.Remains[id]

@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Missed reports whether one of some messages has left the mailboxes since cold was looked up: it is in neither.
+// Missed reports whether a message has left the mailboxes since cold was looked up: it is in neither.
 func (s *State) Missed(ids []mail.ID, cold map[mail.ID]*ArchivedRecord) bool {
 	return slices.ContainsFunc(ids, func(id mail.ID) bool {
 		_, known := cold[id]
@@ -14,8 +14,8 @@ func (s *State) Missed(ids []mail.ID, cold map[mail.ID]*ArchivedRecord) bool {
 	})
 }
 
-// Receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that
-// everybody who follows the journal and knows nothing of snoozing understands that much.
+// Receipts returns the events that record a mark. A message that is put off is first made unread and taken out of the
+// archive, so that everyone who follows the journal and knows nothing of snoozing understands that much.
 func (r *Record) Receipts(m *Member, q mail.Marking, now mail.Time) (events []mail.Event) {
 	add := func(k mail.Mark, door string, until mail.Time) {
 		rc := &mail.Receipt{Message: r.Msg.ID, Reader: mail.AgentAddress(m.Name), Mark: k, Door: door, Until: until}

@@ -13,7 +13,7 @@ type marks struct {
 	more           *shown // nil: it was only read or archived, or nothing
 }
 
-// shown is how a message was brought before its reader, and put off by it.
+// shown is how a message was presented to its reader, and put off by it.
 type shown struct {
 	notified, Presented         mail.Time
 	Told                        mail.Time // when a client was handed it, until that is proven or refuted
@@ -40,7 +40,7 @@ func (d door) name() string {
 	return d.Value()
 }
 
-// Shown returns how it was brought before its reader.
+// Shown returns how a message was presented to its reader.
 func (k *marks) Shown() shown {
 	if k.more == nil {
 		return shown{}
@@ -48,7 +48,7 @@ func (k *marks) Shown() shown {
 	return *k.more
 }
 
-// pending reports whether the session that was told is still there, and may yet show that its model was given the
+// pending reports whether the session that was told is still there, and may still show that its model was given the
 // text.
 func (k *marks) pending() bool {
 	was := k.Shown()
@@ -110,7 +110,7 @@ func (k *marks) set(rc *mail.Receipt, at mail.Time) {
 	k.setShown(was)
 }
 
-// setShown changes how it was brought before its reader.
+// setShown changes how a message was presented to its reader.
 func (k *marks) setShown(now shown) {
 	switch {
 	case now == k.Shown():

@@ -7,9 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// merge makes one of two members, who turned out to be the same: all that o had is m's from now on, and the names of
-// o lead to m. It reports whether the event counts; it does not if one of them is not there any more, or if o has
-// come to life meanwhile.
+// merge makes one of two members, who turned out to be the same: m gets all that o had, and the names of o lead to m.
+// It reports whether the event counts; it does not if one of them is no longer there, or if o has come to life
+// meanwhile.
 func (s *State) merge(c *mail.AgentChange, at mail.Time) (counted bool) {
 	o, m := s.Members[c.Name], s.Members[c.Renamed]
 	if o == nil || m == nil || o == m || o.IsUser() || o.Live(at) || !m.Listed() && !m.IsUser() {
@@ -34,8 +34,8 @@ func (s *State) merge(c *mail.AgentChange, at mail.Time) (counted bool) {
 	return true
 }
 
-// mentioning returns the hot records that o sent, received or marked. What is on its way to the archive stays as it
-// is: there, names are read as they were written.
+// mentioning returns the hot records that o sent, received or marked. Records on their way to the archive stay
+// unchanged: there, names are read as they were written.
 func (s *State) mentioning(o *Member) (all List) {
 	for _, r := range s.Order {
 		if r.Sender == o || r.BoundTo(o) != nil || r.MarksOf(o) != nil {
@@ -45,7 +45,7 @@ func (s *State) mentioning(o *Member) (all List) {
 	return all
 }
 
-// rebind makes m the sender, recipient and reader of r where o was.
+// rebind replaces o by m as the sender, recipient and reader of r.
 func (r *Record) rebind(o, m *Member) {
 	if r.Sender == o {
 		r.Sender = m
@@ -75,9 +75,9 @@ func (r *Record) rebind(o, m *Member) {
 	r.marks[at].Who = m
 }
 
-// join takes in what another has marked that is now the same reader: what either has read is read. Where one has read
-// what the other has not, the room says so in receipts behind the merge (check.Merge), for a replay of a compacted
-// journal takes both for one from the beginning, and the later mark for the last word.
+// join merges the marks of another reader that is now the same: mail that either has read is read. If one has read
+// mail that the other has not, the room records it in receipts after the merge (check.Merge), because a replay of a
+// compacted journal treats both as one from the beginning, and the later mark as the last word.
 func (k *marks) join(o marks) {
 	k.read, k.Archived = max(k.read, o.read), max(k.Archived, o.Archived)
 	was, other := k.Shown(), o.Shown()
@@ -87,7 +87,7 @@ func (k *marks) join(o marks) {
 	k.setShown(was)
 }
 
-// MarkedByOne returns receipts by which m has read and archived what o has, of mail that both have marked.
+// MarkedByOne returns receipts that mark for m what o has read and archived, for mail that both have marked.
 func (s *State) MarkedByOne(o, m *Member) (all []mail.Receipt) {
 	reader := mail.AgentAddress(m.Name)
 	for _, r := range s.mentioning(o) {
@@ -126,8 +126,8 @@ func (s *State) takeNames(o, m *Member) {
 	s.askers = slices.DeleteFunc(s.askers, func(a *Member) bool { return a == o })
 }
 
-// takeDuties gives m the roles and tags of o, but for the role that only the person gives, and ends what o could be
-// reached and known by.
+// takeDuties gives m the roles and tags of o, except the role that only the person gives, and removes everything by
+// which o could be reached and known.
 func (s *State) takeDuties(o, m *Member, at mail.Time) {
 	delete(s.Tokens, o.TokenSum)
 	s.Ended = true

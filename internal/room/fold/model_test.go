@@ -25,9 +25,9 @@ var (
 	historyActs = flag.Int("acts", 60, "how many acts a history has")
 )
 
-// TestModel plays random histories of a room to a state and to a naive room, and compares the two in all that anybody
-// can see: from time to time, in the end, and when the state is replayed from the journal, from which checkpoints have
-// taken what they say. A history that fails is told in the fewest acts.
+// TestModel plays random histories of a room to a state and to a naive room, and compares the two in everything
+// visible: from time to time, at the end, and when the state is replayed from the journal, from which checkpoints
+// have released events. A failing history is reported in the fewest acts.
 func TestModel(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a history is small, and soon over
 	began := time.Now()
@@ -68,7 +68,7 @@ type stage struct {
 	wrong   string
 }
 
-// play returns what was wrong in a history, "" if nothing. Of some seeds more is looked at, which takes longer.
+// play returns the first error in a history, "" if there is none. It checks more for some seeds, which takes longer.
 func play(acts []act, seed uint64) (wrong string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -145,7 +145,7 @@ func (g *stage) act(a *act, thorough bool) {
 	}
 }
 
-// refused reports whether no room journals an event, because its checks are before that.
+// refused reports whether no room journals an event, because its checks come first.
 func (g *stage) refused(a *act) bool {
 	switch {
 	case a.Message != nil: // an id is given once
@@ -154,7 +154,7 @@ func (g *stage) refused(a *act) bool {
 		return given
 	case a.Agent != nil: // a name that leads to one mailbox is not given to another
 		o := g.naive.find(a.Agent.Renamed)
-		if a.Agent.Merge { // a room journals again what both have marked
+		if a.Agent.Merge { // a room journals again the marks that both have made
 			p := g.naive.find(a.Agent.Name)
 			return o != nil && p != nil && o != p && slices.ContainsFunc(g.naive.letters, func(l *letter) bool {
 				return l.isMarked(o) && l.isMarked(p)
@@ -165,7 +165,7 @@ func (g *stage) refused(a *act) bool {
 	return false
 }
 
-// do appends an event to the journal and has both take it in.
+// do appends an event to the journal and applies it to both.
 func (g *stage) do(e mail.Event, thorough bool) {
 	g.seq++
 	e.Seq, e.At = g.seq, g.now
@@ -189,7 +189,7 @@ func (g *stage) do(e mail.Event, thorough bool) {
 	}
 }
 
-// isAgain reports whether the event says again what the one before it said, and has nothing to do.
+// isAgain reports whether the event repeats the one before it, and has nothing to do.
 func (g *stage) isAgain(e *mail.Event) bool {
 	n := len(g.journal)
 	if n < 2 || g.journal[n-2].At != e.At {
@@ -223,7 +223,7 @@ func replayedWith(journal []mail.Event, names *mail.Checkpoint) *fold.State {
 	return s
 }
 
-// trim lets go of those of some messages for which nobody waits.
+// trim trims those of some messages for which no one waits.
 func (g *stage) trim(ids []mail.ID) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool {
 		l, r := g.naive.letter(id), g.Records[id]
@@ -248,7 +248,8 @@ func (g *stage) trim(ids []mail.ID) {
 // mark journals a checkpoint.
 func (g *stage) mark() { g.do(mail.Event{Checkpoint: g.Checkpoint()}, false) }
 
-// compact takes out of the journal what its last checkpoint says, and what has gone with its message.
+// compact removes from the journal the events that its last checkpoint releases, and those that went with their
+// messages.
 func (g *stage) compact() {
 	if !g.due {
 		return
@@ -280,7 +281,7 @@ func (g *stage) compact() {
 	g.Archived(mark)
 }
 
-// erase notes that a message is to be erased. What it answered stays answered.
+// erase records that a message must be erased. The question that it answered stays answered.
 func (g *stage) erase(id mail.ID) {
 	if r := g.Records[id]; r != nil {
 		if q := g.Records[r.Msg.ReplyTo()]; q != nil && q.Settled != nil && q.Settled.Answer == id {
@@ -290,7 +291,7 @@ func (g *stage) erase(id mail.ID) {
 	g.do(mail.Event{Erased: &mail.Erasure{Message: id, By: mail.User}}, false)
 }
 
-// finish takes what is to be erased out of the journal.
+// finish removes messages to be erased from the journal.
 func (g *stage) finish() {
 	for id := range g.naive.erasing {
 		if !g.Owes(id, "") {
@@ -316,8 +317,8 @@ func (g *stage) finish() {
 	}
 }
 
-// waitedFor reports whether a letter must not go to the archive: it asks something, or is about what does, is for a
-// role and unread by who has it, or the user has put it off.
+// waitedFor reports whether a letter must not go to the archive: it is an open question or replies to one, is for a
+// role and unread by its holder, or the user has put it off.
 func (n *naive) waitedFor(l *letter, now mail.Time) bool {
 	about := n.letter(l.ReplyTo)
 	return l.open() || about != nil && about.open() || l.marksOf(n.person(mail.User)).put > now ||

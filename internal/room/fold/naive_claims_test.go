@@ -11,13 +11,13 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// hold is something that a person holds, or held.
+// hold is a claim that a person holds, or held.
 type hold struct {
 	mail.Claim
 	who *person
 }
 
-// claim takes what nobody else holds, all of it or nothing, and gives up. It reports whether it counts.
+// claim takes targets that no one else holds, all of them or none, and gives up. It reports whether it counts.
 func (n *naive) claim(c *mail.ClaimChange, at mail.Time) bool {
 	p := n.find(c.Agent)
 	if p == nil || p.Retired && p != n.person(mail.User) {
@@ -65,7 +65,7 @@ type wait struct {
 	who *person
 }
 
-// lasts reports whether something is held still.
+// lasts reports whether a claim is still held.
 func (n *naive) lasts(h *hold, at mail.Time) bool {
 	p := h.who
 	switch {
@@ -81,18 +81,18 @@ func (n *naive) lasts(h *hold, at mail.Time) bool {
 	return true
 }
 
-// end forgets what has ended: nothing brings it back.
+// end forgets claims that have ended: nothing brings them back.
 func (n *naive) end(at mail.Time) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *hold) bool { return !n.lasts(h, at) })
 }
 
-// drop lets go of what a person's session held and waited for.
+// drop ends the claims and waits of a person's session.
 func (n *naive) drop(p *person) {
 	n.holds = slices.DeleteFunc(n.holds, func(h *hold) bool { return h.who == p })
 	n.waits = slices.DeleteFunc(n.waits, func(w wait) bool { return w.who == p })
 }
 
-// claims compares who holds what, now and later, and who waits.
+// claims compares the holders and their claims, now and later, and the waits.
 func (n *naive) claims(s *fold.State, now mail.Time) string {
 	for _, later := range []time.Duration{0, time.Minute, 5 * time.Minute, 2 * time.Hour} {
 		at := now.Add(later)
@@ -127,7 +127,7 @@ func (n *naive) claims(s *fold.State, now mail.Time) string {
 	return ""
 }
 
-// claim is what somebody takes, waits for and gives up, of few things that are in each other's way.
+// claim takes, waits for and gives up a few conflicting targets.
 func (h *author) claim() {
 	target := func() mail.Target {
 		return pick(h, []mail.Target{{Name: "build"}, {Name: "port:80"}, {Root: "r", At: "/r", Path: "a/b"},

@@ -96,7 +96,7 @@ func (n *naive) who(c *mail.AgentChange, at mail.Time) *person {
 	return p
 }
 
-// update copies what a change says of a person. Who changes itself is there.
+// update copies a change into a person. A person that changes itself is there.
 func (n *naive) update(p *person, c *mail.AgentChange, at mail.Time) {
 	if p.Retired {
 		p.Retired, p.Registered = false, at
@@ -153,7 +153,7 @@ func (n *naive) turns(p *person, c *mail.AgentChange, at mail.Time) {
 	p.enter(mail.Idle, at)
 }
 
-// endSession ends a session. What the post office finds to have lapsed has not if it was heard of since.
+// endSession ends a session. A lapse that the post office reports does not count if the session was heard of since.
 func (n *naive) endSession(p *person, c *mail.AgentChange, at mail.Time) {
 	live := p.State != mail.Gone && at.Sub(p.SessionAt) < policy.SessionLapse
 	if c.Session == "" || p.Session != c.Session || c.By == mail.System && live {
@@ -167,7 +167,7 @@ func (n *naive) endSession(p *person, c *mail.AgentChange, at mail.Time) {
 	n.resettle(p)
 }
 
-// dialog is a dialog of a person's session. What is said of another session, or of a dialog that is not open, is late.
+// dialog is a dialog of a person's session. A report on another session, or on a dialog that is not open, is late.
 func (n *naive) dialog(c *mail.DialogChange, at mail.Time) {
 	p := n.agent(c.Agent)
 	if p == nil || p.Session != c.Session {
@@ -193,7 +193,7 @@ func (n *naive) dialog(c *mail.DialogChange, at mail.Time) {
 	p.Dialogs = still
 }
 
-// standing is what a person is shown to be.
+// standing is the state that others see of a person.
 func (p *person) standing() mail.State {
 	if len(p.Dialogs) > 0 && p.State.Live() {
 		return mail.Asking
@@ -201,7 +201,7 @@ func (p *person) standing() mail.State {
 	return p.State
 }
 
-// ringable is what a person is for who rings: one dialog that is certain keeps it from being rung.
+// ringable is the state of a person for the decision to ring: one dialog that is certain keeps it from being rung.
 func (p *person) ringable() mail.State {
 	for _, d := range p.Dialogs {
 		if !d.Doubt {
@@ -211,7 +211,7 @@ func (p *person) ringable() mail.State {
 	return p.State
 }
 
-// rename gives a person another name, unless that leads to somebody else's mailbox.
+// rename gives a person another name, unless that leads to another's mailbox.
 func (n *naive) rename(p *person, to mail.Name) {
 	if o := n.find(to); p == nil || p.Name == to || o != nil && o != p {
 		return
@@ -273,7 +273,7 @@ func (n *naive) merge(c *mail.AgentChange, at mail.Time) {
 	n.resettle(p)
 }
 
-// mergeReaders makes p of o wherever a letter mentions it.
+// mergeReaders replaces o by p wherever a letter mentions it.
 func (l *letter) mergeReaders(o, p *person) {
 	if l.by == o {
 		l.by = p
@@ -309,8 +309,8 @@ func (n *naive) describe(c *mail.AgentChange) {
 	}
 }
 
-// forget is what a checkpoint does: keys of yesterday are forgotten, whose turn it was in roles that nobody has, and
-// names that nobody bore once nothing tells of them.
+// forget is what a checkpoint does: it forgets keys of yesterday, whose turn it was in roles that no one has, and
+// names that no one bore once nothing mentions them.
 func (n *naive) forget(at mail.Time) {
 	n.recent = nil
 	for i := range n.spent {
@@ -328,7 +328,7 @@ func (n *naive) forget(at mail.Time) {
 	})
 }
 
-// mentions reports whether a letter, or a key that outlived its letter, tells of a person.
+// mentions reports whether a letter, or a key that outlived its letter, mentions a person.
 func (n *naive) mentions(p *person) bool {
 	for _, keys := range n.spent {
 		if slices.ContainsFunc(keys, func(s spent) bool { return s.who == p }) {

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// schedule notes what is to be sent later, and what becomes of it.
+// schedule records a scheduled message, and what becomes of it.
 func (n *naive) schedule(c *mail.ScheduleChange) {
 	if e := c.Entry; e != nil {
 		if sum, known := n.entries[e.Name]; (known && sum == e.Sum) != c.End {
@@ -45,7 +45,7 @@ func (n *naive) dropLater(id mail.ID) {
 	n.later = slices.DeleteFunc(n.later, func(c *mail.Scheduling) bool { return c.ID == id })
 }
 
-// toSend compares what waits to be sent, and in which order.
+// toSend compares the scheduled messages, and their order.
 func (n *naive) toSend(s *fold.State, _ mail.Time) string {
 	var got, want []string
 	for _, c := range s.ToSend() {
@@ -70,7 +70,7 @@ func (n *naive) toSend(s *fold.State, _ mail.Time) string {
 	return ""
 }
 
-// schedule is something that is to be sent later, is moved, sent or taken back.
+// schedule is a message that is scheduled, moved, sent or taken back.
 func (h *author) schedule() {
 	due := h.now.Add(time.Duration(1+h.IntN(3)) * time.Hour)
 	if len(h.made) == 0 || h.one(2) {
@@ -98,7 +98,7 @@ func (h *author) schedule() {
 	h.add(act{Event: mail.Event{Schedule: c}})
 }
 
-// entry is one of the configuration, as one of its versions has it.
+// entry is an entry of the configuration, in one of its versions.
 func (h *author) entry() *mail.ScheduleEntry {
 	return &mail.ScheduleEntry{Name: pick(h, []string{"one", "two"}), Sum: pick(h, []string{"a", "b"})}
 }

@@ -9,24 +9,24 @@ import (
 	"pennypost/internal/policy"
 )
 
-// naive is a room as one would write it down in an hour: lists, loops, nothing remembered that can be found out. The
-// fold is compared with it. Package policy, whose functions have tests of their own, it may ask.
+// naive is a room as anyone would write it in an hour: lists and loops, nothing stored that can be computed. The fold
+// is compared with it. It may call package policy, whose functions have their own tests.
 type naive struct {
 	seq     mail.Seq
 	people  []*person // who have, or had, a mailbox
 	letters []*letter // the hot ones, in order
 	turn    map[string]mail.Name
-	spent   [2][]spent // keys of letters that went: those that senders chose, those that clients made
+	spent   [2][]spent // keys of trimmed letters: those that senders chose, those that clients made
 	recent  []*mail.Event
 	erasing map[mail.ID]bool
 	grants  []mail.Grant
 	holds   []*hold
 	waits   []wait
-	later   []*mail.Scheduling // in the order in which it was made
-	entries map[string]string  // of configurations: what they say, by name
+	later   []*mail.Scheduling // in the order in which they were made
+	entries map[string]string  // of configurations: their sums, by name
 }
 
-// person is anybody with a mailbox. Its record has what it would have in a checkpoint.
+// person is a member with a mailbox. Its record is the one that it would have in a checkpoint.
 type person struct {
 	mail.AgentRecord
 }
@@ -36,7 +36,7 @@ type spent struct {
 	mail.SpentKey
 }
 
-// letter is a message, whom it is for and what became of it.
+// letter is a message, its recipients and what became of it.
 type letter struct {
 	*mail.Message
 	seq     mail.Seq
@@ -54,7 +54,7 @@ type seat struct {
 	who     []*person
 }
 
-// holder is who was given the mail of a role; nil: nobody.
+// holder returns the one who was given the mail of a role; nil: none.
 func (s *seat) holder() *person {
 	if len(s.who) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (s *seat) holder() *person {
 	return s.who[len(s.who)-1]
 }
 
-// mark is what a reader did with a letter, or was done for it, and when.
+// mark is what a reader did with a letter, or what was done for it, and when.
 type mark struct {
 	who                                        *person
 	read, archived, notified, told, shown, put mail.Time
@@ -77,7 +77,7 @@ func newNaive() *naive {
 	return n
 }
 
-// find returns who bears or bore a name, nil if nobody did.
+// find returns the person that bears or bore a name, nil if none did.
 func (n *naive) find(name mail.Name) *person {
 	for _, p := range n.people {
 		if p.Name == name || slices.Contains(p.Aliases, name) {
@@ -87,7 +87,7 @@ func (n *naive) find(name mail.Name) *person {
 	return nil
 }
 
-// person returns who bears or bore a name. A name that is new has a mailbox from now on.
+// person returns the person that bears or bore a name. A new name has a mailbox from now on.
 func (n *naive) person(name mail.Name) *person {
 	p := n.find(name)
 	if p == nil {
@@ -105,7 +105,7 @@ func (n *naive) agent(name mail.Name) *person {
 	return nil
 }
 
-// roster is who is on it, by name.
+// roster returns the agents on the roster, by name.
 func (n *naive) roster() (out []*person) {
 	for _, p := range n.people {
 		if !p.Retired {
@@ -133,7 +133,7 @@ func (l *letter) open() bool { return l.settled == nil && l.Type.Asks() }
 
 func (l *letter) withdrawn() bool { return l.settled != nil && l.settled.As == mail.Withdrawn }
 
-// marksOf returns the marks of a person; those of nobody if there are none.
+// marksOf returns the marks of a person; empty ones if there are none.
 func (l *letter) marksOf(p *person) *mark {
 	for _, k := range l.marks {
 		if k.who == p {
@@ -153,7 +153,7 @@ func (l *letter) done(p *person) bool {
 	return k.read != 0 || k.archived != 0
 }
 
-// seated reports whether a letter is for a person by name, as holder of a role, or because it was there.
+// seated reports whether a letter is for a person by name, as holder of a role, or because the person was there.
 func (l *letter) seated(p *person) bool {
 	return slices.ContainsFunc(l.seats, func(s *seat) bool { return slices.Contains(s.who, p) })
 }
@@ -189,7 +189,7 @@ func (l *letter) lasts(p *person, now mail.Time) bool {
 	})
 }
 
-// unread reports whether a letter lies unread in the inbox of a person.
+// unread reports whether a letter is unread in the inbox of a person.
 func (l *letter) unread(p *person, now mail.Time) bool {
 	return l.lasts(p, now) && !l.done(p) && l.marksOf(p).put <= now
 }
@@ -201,10 +201,10 @@ func (l *letter) wakes(p *person) bool {
 	})
 }
 
-// pending reports whether the session that was told of a letter may yet show that its model was given it.
+// pending reports whether the session that was told of a letter may still show that its model was given it.
 func (k *mark) pending() bool { return k.told != 0 && k.who.Session != "" && k.handed > k.who.Began }
 
-// apply takes in an event, and reports whether it counts.
+// apply applies an event, and reports whether it counts.
 func (n *naive) apply(e *mail.Event) bool {
 	n.seq = e.Seq
 	n.end(e.At)
@@ -251,7 +251,7 @@ func (n *naive) keyed(p *person, from mail.Address, key string) bool {
 	})
 }
 
-// oneKeyring reports whether keys that p signed with two names are alike: not if one was somebody else's then.
+// oneKeyring reports whether keys that p signed with two names are alike: not if one was another's then.
 func (p *person) oneKeyring(a, b mail.Address) bool {
 	ring := func(a mail.Address) mail.Name {
 		if slices.Contains(p.Merged, a.Signer()) {
@@ -317,7 +317,7 @@ func (n *naive) address(l *letter, a mail.Address) {
 	l.seats = append(l.seats, s)
 }
 
-// below returns a person; if a letter tells it to stop, behind all who work for it.
+// below returns a person; if a letter tells it to stop, after all who work for it.
 func (n *naive) below(l *letter, p *person) (out []*person) {
 	if l.Type == mail.Cancel {
 		for _, name := range policy.Descendants(p.Name, func(of mail.Name) (children []mail.Name) {
@@ -337,7 +337,7 @@ func (n *naive) below(l *letter, p *person) (out []*person) {
 	return append(out, p)
 }
 
-// give gives role mail to the holder whose turn it is; to nobody if there is none.
+// give gives role mail to the holder whose turn it is, or to no one if there is none.
 func (n *naive) give(l *letter, s *seat) {
 	var holders []mail.Name
 	for _, p := range n.people {
@@ -364,12 +364,12 @@ func (n *naive) give(l *letter, s *seat) {
 // isOffer reports whether a letter is for all holders of a role until one has read it.
 func (l *letter) isOffer() bool { return l.Audience == mail.AudienceHolders && l.Type != mail.Cancel }
 
-// offered reports whether a letter is for all holders at a seat, of whom none has taken it.
+// offered reports whether a letter is for all holders at a seat and none has taken it.
 func (l *letter) offered(s *seat) bool {
 	return l.isOffer() && s.role != "" && !slices.ContainsFunc(s.who, l.done)
 }
 
-// offerAll puts what nobody has taken before the present holders of its role.
+// offerAll offers letters that no one has taken to the present holders of their roles.
 func (n *naive) offerAll() {
 	for _, l := range n.letters {
 		for _, s := range l.seats {
@@ -447,7 +447,7 @@ func (n *naive) mark(rc *mail.Receipt, at mail.Time) bool {
 			p.Introduced = n.seq
 		}
 		if p.Registered != 0 && (door != rc.Door || p.DoorAt != at) {
-			p.Door, p.DoorAt = door, at // what is shown with it proves no less
+			p.Door, p.DoorAt = door, at // mail shown with it proves no less
 		}
 		k.shown, k.through, k.told, k.handed, k.mentioned = at, rc.Door, 0, n.seq, n.seq
 	case mail.MarkRead:
@@ -464,8 +464,8 @@ func (n *naive) mark(rc *mail.Receipt, at mail.Time) bool {
 	return true
 }
 
-// take says whether a read counts: role mail that somebody else has read is read no more, and what is held for a role,
-// or lies unread with another who has it, is taken by reading it.
+// take reports whether a read counts. Role mail that another has read can no longer be read. Reading takes mail that
+// is held for a role, or that is unread with another who has it.
 func (n *naive) take(l *letter, p *person) bool {
 	if len(l.throughWhich(p)) > 0 {
 		return true
@@ -478,7 +478,7 @@ func (n *naive) take(l *letter, p *person) bool {
 		case h == nil, l.offered(s), h.Registered != 0 && p.has(s.role) && !l.done(h):
 			s.who = []*person{p}
 			return true
-		case h.Registered != 0: // who took it and was never on the roster does not count
+		case h.Registered != 0: // a taker that was never on the roster does not count
 			late = true
 		}
 	}

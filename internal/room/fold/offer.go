@@ -6,23 +6,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Mail to a role is given to one holder at a time or, with AudienceHolders, offered to all live holders at once: it is
-// in the mailboxes of all of them. The first of them to read or archive it takes it: then it is no longer mail of the
-// others. If the reader takes that back, or held mail finds holders, it is offered again. Bound says to whom it is
+// Mail to a role is given to one holder at a time or, with AudienceHolders, offered to all live holders at once: it
+// is in the mailboxes of all of them. The first of them to read or archive it takes it, and it leaves the others'
+// mailboxes. If the reader takes that back, or held mail finds holders, it is offered again. Bound says to whom it is
 // offered, and the marks whether it was taken, so there is nothing else to remember.
 
-// isOffer reports whether all live holders of a role are to see r until one has read it. A cancel stops one holder.
+// isOffer reports whether all live holders of a role see r until one has read it. A cancel stops one holder.
 func (r *Record) isOffer() bool {
 	return r.Msg.Audience == mail.AudienceHolders && !r.Msg.Type.Rule().Stops
 }
 
-// offered reports whether role mail at b is before holders of whom none has taken it.
+// offered reports whether role mail at b is offered to holders and none has taken it.
 func (r *Record) offered(b *bound) bool {
 	return r.isOffer() && b.IsRole() && len(b.members) > 0 && !slices.ContainsFunc(b.members, r.SettledBy)
 }
 
-// offer puts the role mail at r.Bound[i] before the live holders, or holds it. Who has read it through another address
-// is not asked to read it again.
+// offer offers the role mail at r.Bound[i] to the live holders, or holds it. A holder that has read it through
+// another address is not asked to read it again.
 func (s *State) offer(r *Record, i int) {
 	b := &r.Bound[i]
 	role := b.address.Value()
@@ -44,8 +44,8 @@ func (s *State) offer(r *Record, i int) {
 	insert(now, role, r)
 }
 
-// offerTo puts what is offered to the other holders of a role before m, who has become one of them. All of it has the
-// same holders, but for who sent or read it: so where m stands on one it stands on all.
+// offerTo offers the mail that the other holders of a role are offered to m, who has become one of them. All of it
+// has the same holders, except its senders and readers: so if m is a holder of one message it is one of all.
 func (s *State) offerTo(m *Member, role string) {
 	for _, r := range s.Offered[role] {
 		if r.Sender != m && !r.SettledBy(m) {
@@ -65,14 +65,14 @@ func (s *State) offerTo(m *Member, role string) {
 	}
 }
 
-// offeredTo reports whether r is before m as a holder of a role.
+// offeredTo reports whether r is offered to m as a holder of a role.
 func (r *Record) offeredTo(m *Member, role string) bool {
 	return slices.ContainsFunc(r.Bound, func(b bound) bool {
 		return b.IsRole() && b.address.Value() == role && slices.Contains(b.members, m)
 	})
 }
 
-// takeOffers makes m, who reads or archives r, the only holder of what is offered to it.
+// takeOffers makes m, who reads or archives r, its only holder where it is offered to m.
 func (s *State) takeOffers(r *Record, m *Member) {
 	for i := range r.Bound {
 		if b := &r.Bound[i]; r.offered(b) && slices.Contains(b.members, m) {
@@ -88,7 +88,7 @@ func (s *State) takeAt(r *Record, b *bound, m *Member) {
 	s.give(r, b, []*Member{m})
 }
 
-// offerAgain offers what m had taken, and takes back with a mark that it has read.
+// offerAgain offers mail again that m had taken, and takes back with a mark that it has read it.
 func (s *State) offerAgain(r *Record, m *Member, mark mail.Mark) {
 	if mark != mail.MarkUnread && mark != mail.MarkUnarchived || r.SettledBy(m) {
 		return
@@ -134,7 +134,7 @@ func (s *State) offerMerged(r *Record) {
 	s.deliver(r)
 }
 
-// all reports whether something holds of all of some members.
+// all reports whether a condition holds for all of some members.
 func all(members []*Member, holds func(*Member) bool) bool {
 	return !slices.ContainsFunc(members, func(m *Member) bool { return !holds(m) })
 }
@@ -146,7 +146,7 @@ func insert(lists map[string]List, role string, r *Record) {
 	lists[role] = l
 }
 
-// remove takes r out of it.
+// remove takes r out of the list of a role.
 func remove(lists map[string]List, role string, r *Record) {
 	l, ok := lists[role]
 	if !ok {

@@ -9,20 +9,20 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Open reports whether r asks something that is neither answered nor declined nor withdrawn. What readers mark, what
-// expires and what retention does has no part in it.
+// Open reports whether r is a question that is neither answered nor declined nor withdrawn. Readers' marks, expiry
+// and retention do not matter.
 func (r *Record) Open() bool { return r.Settled == nil && r.Msg.Type.Asks() }
 
-// wakes reports whether r is worth waking somebody whom it reached through an address. What was withdrawn is not.
+// wakes reports whether r is worth waking someone whom it reached through an address. Withdrawn questions are not.
 func (r *Record) wakes(a mail.Address, orchestrator bool) bool {
 	return !r.Withdrawn() && policy.Wakes(r.Msg.Type, r.Msg.Priority, r.Msg.From, a, orchestrator)
 }
 
-// Withdrawn reports whether r asked something that nobody wants to know any more. It is shown as that where it was
-// listed, but it waits for nobody to read it.
+// Withdrawn reports whether r is a question that was withdrawn. It is shown as that where it was listed, but no
+// longer waits to be read.
 func (r *Record) Withdrawn() bool { return r.Settled != nil && r.Settled.As == mail.Withdrawn }
 
-// track notes what a new message asks and what it answers.
+// track records the question that a new message asks and the one it answers.
 func (s *State) track(r *Record, m *mail.Message) {
 	if r.Open() {
 		s.Open.Add(r)
@@ -53,14 +53,14 @@ func (s *State) settleOpen(q *Record, st mail.Settlement) {
 	}
 }
 
-// fileOpen puts r into the lists of what is open, or takes it out. Those of the asked are kept by refile.
+// fileOpen puts r into the lists of open questions, or takes it out. refile keeps the lists of those who were asked.
 func (s *State) fileOpen(r *Record) {
 	r.Sender.Asking.set(r, r.Open())
 	s.index.many.set(r, r.Open() && len(r.dynamic) > 0)
 }
 
-// applySettled settles a question. A withdrawal of one that is settled comes too late. What names an answer repeats
-// what the room knew when the answer left the journal, and goes before what later answers say.
+// applySettled settles a question. A withdrawal of a settled one comes too late. An event that names an answer
+// repeats the room's knowledge from when the answer left the journal, and takes precedence over later answers.
 func (s *State) applySettled(st mail.Settlement, at mail.Time) (counted bool) {
 	q := s.Records[st.Message]
 	if q == nil || !q.Msg.Type.Asks() {
@@ -93,7 +93,7 @@ func (s *State) showOpen(page *mail.Page, m *Member) {
 	}
 }
 
-// settledByGone returns what became of questions that are kept while what answered them is not.
+// settledByGone returns the settlements of questions that are kept while their answers are not.
 func (s *State) settledByGone() []mail.Settlement {
 	var out []mail.Settlement
 	for _, r := range s.answered {
@@ -104,8 +104,8 @@ func (s *State) settledByGone() []mail.Settlement {
 	return out
 }
 
-// SettledGoing returns events that say, of those of the given messages that somebody answered, how: in the archive
-// their answers are not looked for.
+// SettledGoing returns events that record how those of the given messages that were answered were settled: their
+// answers are not looked for in the archive.
 func (s *State) SettledGoing(going []mail.ID, now mail.Time) (events []mail.Event) {
 	for _, id := range going {
 		if r := s.Records[id]; r != nil && r.Settled != nil && r.Settled.Answer != "" {
@@ -115,23 +115,23 @@ func (s *State) SettledGoing(going []mail.ID, now mail.Time) (events []mail.Even
 	return events
 }
 
-// AsksOther reports whether a message is an open question of somebody else than m: a reply to it that does not say
-// what it is, is the answer.
+// AsksOther reports whether a message is an open question of someone other than m: a reply to it that names no type
+// is the answer.
 func (s *State) AsksOther(id mail.ID, m *Member) bool {
 	q := s.Records[id]
 	return q != nil && q.Open() && q.Sender != m
 }
 
-// SettledAs is the refusal to withdraw what is settled already.
+// SettledAs is the refusal to withdraw a settled question.
 func SettledAs(q *Record) error {
 	return mail.Errorf(mail.Conflict, "%s was %s by %s before; nothing was withdrawn", q.Msg.ID, q.Settled.As,
 		q.Settled.By.Signer())
 }
 
-// Waits puts into out the n longest waits, without the subjects, and how many others there are, and returns where the
-// questions stand. Of what went to a role only its holder is asked.
+// Waits puts into out the n longest waits, without the subjects, and how many others there are, and returns the spots
+// of the questions. For mail to a role only its holder is asked.
 func (s *State) Waits(out *mail.WaitingList, n int) (spots []Spot) {
-	next := make(map[mail.Name][]mail.Name) // whom everybody waits for, the longest first
+	next := make(map[mail.Name][]mail.Name) // whom each member waits for, the longest first
 	open := slices.Clone(s.Open)
 	slices.SortStableFunc(open, func(a, b *Record) int { return cmp.Compare(a.Msg.Sent, b.Msg.Sent) })
 	for _, q := range open {
@@ -159,8 +159,8 @@ func (s *State) Waits(out *mail.WaitingList, n int) (spots []Spot) {
 	return spots
 }
 
-// asked yields the addresses of a question, each with everybody whom it reached through it; with nil if that is
-// nobody in particular.
+// asked yields the addresses of a question, each with every member whom it reached through it; with nil if it has no
+// particular recipient.
 func (r *Record) asked() iter.Seq2[mail.Address, *Member] {
 	return func(yield func(mail.Address, *Member) bool) {
 		for i := range r.Bound {
@@ -187,7 +187,7 @@ func (r *Record) asked() iter.Seq2[mail.Address, *Member] {
 	}
 }
 
-// OtherRooms returns the rooms in which r stands besides this one.
+// OtherRooms returns the other rooms that have r.
 func (r *Record) OtherRooms() (rooms []mail.RoomName) {
 	for _, a := range append([]mail.Address{r.Msg.From}, r.Msg.To...) {
 		if _, room, far := a.Far(); far && !slices.Contains(rooms, room) {

@@ -7,14 +7,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// place is where somebody is woken. The zero place is here.
+// place is the machine on which an agent is woken. The zero place is here.
 type place struct {
 	elsewhere mail.Machine // not here, but there
 	away      mail.Machine // where it should have been, and is not heard of
-	nowhere   bool         // no door is known anywhere: the one that keeps the room tells the person
+	nowhere   bool         // no door is known anywhere: the machine that keeps the room tells the person
 }
 
-// placeOf returns where m is woken; of nobody, whoever has roles under a name. local says that a door is known here.
+// placeOf returns where m is woken; if m is nil, the holder of roles under a name. local says that a door is known
+// here.
 func (s Sight) placeOf(m *Member, name mail.Name, roles []string, local bool) (p place) {
 	if s.ways.Here == "" {
 		return p
@@ -48,12 +49,12 @@ func (s Sight) at(p place, there mail.Machine) place {
 	return p
 }
 
-// IsAway reports whether a machine is not heard of. This one is heard of here, whatever others find.
+// IsAway reports whether a machine is not heard of. This one is never away, whatever others find.
 func (s Sight) IsAway(m mail.Machine) bool { return m != "" && m != s.ways.Here && s.ways.Away(m) }
 
-// withDoor returns the machine that rings the configured door of an agent, or of whoever has the roles: of those that
-// have one and are not away its own, or else the one that keeps the room, or else the first by name. If all are away,
-// known is the first of them.
+// withDoor returns the machine that rings the configured door of an agent, or of the holder of the roles. Of the
+// machines that have one and are not away, it is the agent's own, or else the one that keeps the room, or else the
+// first by name. If all are away, known is the first of them.
 func (s Sight) withDoor(home mail.Machine, name mail.Name, roles []string) (there, known mail.Machine) {
 	rank := func(m mail.Machine) int {
 		switch m {
@@ -83,7 +84,7 @@ func hasDoorFor(doors []mail.Address, name mail.Name, roles []string) bool {
 		slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(doors, mail.RoleAddress(r)) })
 }
 
-// DoorElsewhere reports whether another machine has a configured door for an agent, or for whoever has the roles.
+// DoorElsewhere reports whether another machine has a configured door for an agent, or for the holder of the roles.
 func (s Sight) DoorElsewhere(name mail.Name, roles []string) bool {
 	for m, doors := range s.Doors {
 		if m != s.ways.Here && hasDoorFor(doors, name, roles) {
@@ -93,8 +94,8 @@ func (s Sight) DoorElsewhere(name mail.Name, roles []string) bool {
 	return false
 }
 
-// doorOn says in Delivery.Wake how m is woken on another machine: through the door that has last brought it to look,
-// if that was a door.
+// doorOn says in Delivery.Wake how m is woken on another machine: through the door that last brought it to look, if
+// that was a door.
 func (m *Member) doorOn(at mail.Machine) string {
 	door := m.Door
 	switch door {
@@ -107,7 +108,7 @@ func (m *Member) doorOn(at mail.Machine) string {
 	return mail.WakeOn(at, door)
 }
 
-// allDoors lists for whom machines have doors, in order.
+// allDoors lists the addresses for which machines have doors, in order.
 func (s *State) allDoors() (all []mail.MachineDoors) {
 	for _, m := range slices.Sorted(maps.Keys(s.Doors)) {
 		all = append(all, mail.MachineDoors{Machine: m, For: s.Doors[m]})
@@ -122,7 +123,7 @@ func (s *State) setAllDoors(all []mail.MachineDoors) {
 	}
 }
 
-// setDoors takes in for whom a machine has doors.
+// setDoors records the addresses for which a machine has doors.
 func (s *State) setDoors(c *mail.MachineChange) {
 	if len(c.Doors) == 0 {
 		delete(s.Doors, c.Name)

@@ -8,7 +8,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// recipient is somebody whom a record is for, and the address through which; nobody if there is nobody behind it.
+// recipient is a member whom a record is for, and the address through which; who is nil if the address leads to no
+// one.
 type recipient struct {
 	address mail.Address
 	who     *Member
@@ -42,7 +43,7 @@ func (s *State) recipients(out []recipient, r *Record) []recipient {
 	return out
 }
 
-// Deliveries says where r stands with everybody it is for.
+// Deliveries returns the state of r for each of its recipients.
 func (s Sight) Deliveries(r *Record, now mail.Time) []mail.Delivery {
 	to := s.recipients(nil, r)
 	out := make([]mail.Delivery, len(to))
@@ -65,8 +66,8 @@ func (s Sight) deliveryTo(r *Record, t recipient, now mail.Time) mail.Delivery {
 	return mail.Delivery{Address: t.address, State: state, Wake: mail.WakeNone}
 }
 
-// showDeliveries puts into it what a list shows of deliveries: where there are many, those to whom something happened
-// first, and how many others there are.
+// showDeliveries puts into it the deliveries that a list shows: if there are many, those with marks first, and how
+// many others there are.
 func (s Sight) showDeliveries(it *mail.Item, r *Record, now mail.Time) {
 	to := s.recipients(nil, r)
 	if n := len(to); n > mail.MaxDeliveries {
@@ -94,8 +95,8 @@ func rank(first bool) int {
 	return 1
 }
 
-// audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
-// expired, by name, and those who left a mark, whatever became of them since, by name too.
+// audience returns the members whom a dynamic address reaches or reached: those who carry it now and were registered
+// before it expired, by name, and those who left a mark, whatever became of them since, by name too.
 func (s *State) audience(r *Record, a mail.Address) []*Member {
 	expires := s.expiry(r, a, nil)
 	var out []*Member

@@ -28,8 +28,8 @@ func (s Sight) Show(m *Member, now mail.Time) mail.Agent {
 	return a
 }
 
-// Adopt decides what registering a known name from outside means: the name of a live session is not shared without a
-// word, and an agent that was away is back.
+// Adopt decides what registering a known name from outside means: the name of a live session is never shared
+// silently, and an agent that was away is back.
 func (s *State) Adopt(p mail.Presence, c *mail.AgentChange, now mail.Time) {
 	m := s.Agent(c.Name)
 	if m == nil || p.Update || p.End || c.Session != "" {
@@ -53,7 +53,7 @@ func (s *State) Changes(c *mail.AgentChange, now mail.Time) bool {
 		m.Parted() != c.Binds() || c.Binds() && !m.runsIn(c)
 }
 
-// differs reports whether a change says of m's session what it did not say before.
+// differs reports whether a change says something new of m's session.
 func (m *Member) differs(c *mail.AgentChange) bool {
 	return c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session ||
 		c.Inbox != nil && *c.Inbox != m.Inbox
@@ -65,7 +65,7 @@ func Beats(last, now mail.Time) bool {
 	return since >= policy.Heartbeat || since <= -policy.Heartbeat
 }
 
-// FreeName returns the first "base-n" that nobody bears.
+// FreeName returns the first "base-n" that no one bears.
 func (s *State) FreeName(base mail.Name) mail.Name {
 	for n := 2; ; n++ {
 		if name := Numbered(base, n); s.Members[name] == nil {

@@ -8,23 +8,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Repeat stands for what makes two messages the same: the beginning of a hash, because those of minutes are
-// remembered. The zero value: nothing is the same as this message.
+// Repeat identifies messages that count as the same: the beginning of a hash, which suffices because only those of
+// minutes are remembered. The zero value: nothing is the same as this message.
 type Repeat [16]byte
 
-// SameText is a message that a repetition is known by.
+// SameText is a message that later messages may repeat.
 type SameText struct {
 	same string // mail.Message.Same
 	ID   mail.ID
 	Seq  mail.Seq
 }
 
-// maxRecent is how many messages another may be found to repeat that was checked before they were known: those of
-// seconds, in a room with as much mail as there can be.
+// maxRecent is how many messages are remembered that a message may repeat although it was checked before they were
+// known: those of seconds, in a room with as much mail as there can be.
 const maxRecent = 4096
 
-// repeats returns the message that m repeats and that its post office did not know of; nil if there is none. What came
-// before the last checkpoint is not asked about, so that replay of a compacted journal finds the same.
+// repeats returns the message that m repeats and that its post office did not know of; nil if there is none. Messages
+// before the last checkpoint are not considered, so that replay of a compacted journal finds the same.
 func (s *State) repeats(m *mail.Message) *SameText {
 	if m.Same == "" {
 		return nil
@@ -42,7 +42,7 @@ func sameBehind(recent []SameText, m *mail.Message) *SameText {
 	return nil
 }
 
-// Repeated returns the message because of which m did not count. A checkpoint may have come since.
+// Repeated returns the message that kept m from counting. A checkpoint may have come since.
 func (s *State) Repeated(m *mail.Message) SameText {
 	if first := cmp.Or(sameBehind(s.recent, m), sameBehind(s.formerly, m)); first != nil {
 		return *first
@@ -61,10 +61,10 @@ func (s *State) noteText(r *Record, same string) {
 	s.recent = append(s.recent, SameText{strings.Clone(same), r.Msg.ID, r.Seq})
 }
 
-// String returns r as it stands in a journal.
+// String returns r as a journal has it.
 func (r Repeat) String() string { return base64.RawURLEncoding.EncodeToString(r[:]) }
 
-// RepeatIn returns what stands in a journal, the zero value if there is nothing, or it is another version's.
+// RepeatIn parses the text in a journal; it returns the zero value if there is none, or it is another version's.
 func RepeatIn(text string) (r Repeat) {
 	if base64.RawURLEncoding.DecodedLen(len(text)) != len(r) {
 		return Repeat{}

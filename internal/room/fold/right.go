@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// MaySettle reports whether a sender of this room may settle q: the user may, and whoever was asked, or was passed it
-// on to, or is registered below one of these. Whoever asked withdraws it instead.
+// MaySettle reports whether a sender of this room may settle q: the user, anyone who was asked, or to whom it was
+// passed on, or who is registered below one of these. The asker withdraws it instead.
 func (s *State) MaySettle(q *Record, from mail.Address) bool {
 	m := s.Members[from.Signer()]
 	switch {
@@ -40,8 +40,8 @@ func (q *Record) asks(m *Member) bool {
 		slices.ContainsFunc(q.Bound, func(b bound) bool { return b.IsRole() && m.HasRole(b.address.Value()) })
 }
 
-// passedOn returns to whom those who were asked q have passed it on, with a message in its thread. What they write
-// back to somebody passes nothing on: anybody can write to them there.
+// passedOn returns the members to whom those who were asked q have passed it on, with a message in its thread. Their
+// replies pass nothing on: anyone can write to them there.
 func (s *State) passedOn(q *Record) map[*Member]bool {
 	passed := make(map[*Member]bool)
 	for _, r := range s.index.threads[q.Msg.ThreadRoot()].After(q.Seq) {
@@ -60,7 +60,7 @@ func (s *State) passedOn(q *Record) map[*Member]bool {
 	return passed
 }
 
-// suggestions returns what those suggest of whom r, which is open, was not asked.
+// suggestions returns the suggestions for r, which is open, from members that were not asked.
 func (s *State) suggestions(r *Record) (out []mail.Suggestion) {
 	if !r.Open() {
 		return nil
@@ -73,7 +73,7 @@ func (s *State) suggestions(r *Record) (out []mail.Suggestion) {
 	return out[max(0, len(out)-mail.MaxSuggestions):]
 }
 
-// aboutOpen reports whether r is a reply to a question that is open: a suggestion, or by what it was passed on.
+// aboutOpen reports whether r is a reply to an open question: a suggestion, or the message that passed it on.
 func (s *State) aboutOpen(r *Record) bool {
 	q := s.Records[r.Msg.ReplyTo()]
 	return q != nil && q.Open()

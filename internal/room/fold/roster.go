@@ -45,7 +45,7 @@ func (s *State) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 		m.Summed = s.Seq
 	}
 	if c.Turn != "" {
-		s.settle(m) // what waits may have become m's by this very event
+		s.settle(m) // waiting mail may have become m's by this very event
 		s.applyTurn(m, c, at)
 	}
 	s.settle(m)
@@ -84,8 +84,8 @@ func (s *State) seat(c *mail.AgentChange, at mail.Time) *Member {
 	}
 }
 
-// goOn is what a change without a session says of m's: that it is taken from it, that m needs none while a program
-// runs, or that m goes on without the connection that has ended.
+// goOn applies a change without a session to m's session: it is taken from m, m needs none while a program runs, or m
+// continues without the connection that has ended.
 func (s *State) goOn(m *Member, c *mail.AgentChange, at mail.Time) {
 	switch {
 	case c.TakeOver:
@@ -120,14 +120,14 @@ func (s *State) SameProcess(c *mail.AgentChange, at mail.Time) *Member {
 	return found
 }
 
-// pairs reports whether m is of the session that a change is of: one of the two is of its hooks, the other of its
+// pairs reports whether m and a change belong to the same session: one of the two is of its hooks, the other of its
 // connection.
 func (m *Member) pairs(c *mail.AgentChange) bool {
 	return m.Listed() && m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name)
 }
 
-// enter makes a session the holder of m. A new session means that the agent is alive and between turns. What was told
-// in a session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
+// enter makes a session the holder of m. A new session means that the agent is alive and between turns. Mail told in
+// a session that is resumed still counts as told; a connection is told nothing, so it leaves this unchanged.
 func (s *State) enter(m *Member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session {
 		goesOn := c.Process != "" && m.runsIn(c)
@@ -162,7 +162,7 @@ func (s *State) runIn(m *Member, program string) {
 	}
 }
 
-// hear notes that m's session was heard of.
+// hear records a sign of life of m's session.
 func (s *State) hear(m *Member, c *mail.AgentChange, at mail.Time) {
 	m.over(at)
 	m.SessionAt = at
@@ -172,7 +172,7 @@ func (s *State) hear(m *Member, c *mail.AgentChange, at mail.Time) {
 }
 
 // runsIn reports whether the session of m, or the one before, is in the program of c: processes of two machines may
-// have one number.
+// have the same number.
 func (m *Member) runsIn(c *mail.AgentChange) bool {
 	return m.Process == c.Process && m.Machine == c.Machine
 }
@@ -184,12 +184,12 @@ func (s *State) leaveProgram(m *Member) {
 	}
 }
 
-// Parted reports whether m has no session, and is taken to live because its program does: its last connection has
-// ended and nothing was heard of m since, or it is bound to the program.
+// Parted reports whether m has no session, and counts as live because its program is: its last connection has ended
+// and m was not heard of since, or it is bound to the program.
 func (m *Member) Parted() bool { return m.Joined && m.Session == "" }
 
-// Programs returns those of m's session, or of m if it is Parted, as far as they are known. The first lives as long as
-// the session does: an MCP server, if that is known. The last is the client's.
+// Programs returns those of m's session, or of m if it is Parted, as far as they are known. The first lives as long
+// as the session does: an MCP server, if that is known. The last is the client's.
 func (m *Member) Programs() (programs []string) {
 	if m.Joined && m.Session != "" && m.Server != "" {
 		programs = append(programs, m.Server)
@@ -215,8 +215,8 @@ func Numbered(base mail.Name, n int) mail.Name {
 	return base + mail.Name(suffix)
 }
 
-// update copies what a change says into the record. A change by the agent itself is a sign of life: it brings an
-// agent back that was gone.
+// update copies a change into the record. A change by the agent itself is a sign of life: it brings back an agent
+// that was gone.
 func (s *State) update(m *Member, c *mail.AgentChange, at mail.Time) {
 	if !m.Listed() {
 		m.Registered = at
@@ -278,8 +278,7 @@ func (s *State) setState(m *Member, to mail.State, at mail.Time) {
 
 // endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session
 // was silent until then, or is of the program that was found to have ended. With Join the session was a connection,
-// without which its agent may go on: the name is free, and whether the agent has gone shows when nothing more is heard
-// of it.
+// without which its agent may continue: the name is free, and the agent has gone if it is not heard of again.
 func (s *State) endSession(m *Member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session || c.By == mail.System && !s.lapsed(m, c, at) || c.Session == "" && !m.Parted() {
 		return
@@ -321,7 +320,7 @@ func (s *State) retire(m *Member, at mail.Time) {
 	s.settle(m)
 }
 
-// rename gives an agent a new name, unless somebody bears it. The old one stays a way to reach it.
+// rename gives an agent a new name, unless another bears it. The old one remains a way to reach it.
 func (s *State) rename(c *mail.AgentChange) (counted bool) {
 	m := s.Agent(c.Name)
 	if m == nil || m.Name == c.Renamed {
@@ -353,8 +352,8 @@ func (s *State) Taken(n mail.Name, m *Member) bool {
 	return o != nil && o != m
 }
 
-// settle puts role mail where it belongs after m's roles or state have changed: what m can no longer be expected to
-// read goes to another holder, and held mail finds m.
+// settle puts role mail where it belongs after m's roles or state have changed: mail that m can no longer be expected
+// to read goes to another holder, and held mail finds m.
 func (s *State) settle(m *Member) {
 	for _, r := range slices.Clone(m.Given) {
 		for i := range r.Bound {
@@ -371,7 +370,7 @@ func (s *State) settle(m *Member) {
 	}
 	if m.Listed() && m.State.Live() {
 		for _, role := range m.Roles {
-			s.offerTo(m, role) // first: by what is held and now offered it would not see that m is new
+			s.offerTo(m, role) // first: mail that is held and offered now would hide that m is new
 			s.release(role)
 		}
 	}

@@ -8,15 +8,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// ToSend returns what is to be sent later, the first due first, and of what is due at one time what was made first.
+// ToSend returns the scheduled messages, the first due first, and those due at one time in the order in which they
+// were made.
 func (s *State) ToSend() []*mail.Scheduling {
 	return slices.SortedFunc(maps.Values(s.Scheduled), func(a, b *mail.Scheduling) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Seq, b.Seq))
 	})
 }
 
-// applySchedule notes what is to be sent later, and what becomes of it. Of what is over, or was never known, nothing
-// changes, nor if it is due at another time than the change was made for: another machine was first.
+// applySchedule records a scheduled message, and what becomes of it. A change to one that is over, or was never
+// known, changes nothing, nor does one made for another due time: another machine was first.
 func (s *State) applySchedule(c *mail.ScheduleChange, at mail.Time) {
 	if c.Entry != nil && !s.applyEntry(c) {
 		return
@@ -38,15 +39,15 @@ func (s *State) applySchedule(c *mail.ScheduleChange, at mail.Time) {
 	case c.End:
 		delete(s.Scheduled, c.ID)
 	default:
-		moved := *known // which somebody may be sending
+		moved := *known // which a caller may be sending
 		moved.At = c.Due
 		s.Scheduled[c.ID] = &moved
 	}
 	s.Garbage++
 }
 
-// applyEntry notes what the configuration says, and ends what the entry had sent before. It reports false if nothing
-// is to be made: another machine was first, or the entry is gone.
+// applyEntry records an entry of the configuration, and ends the messages that it had scheduled before. It reports
+// false if nothing must be made: another machine was first, or the entry is gone.
 func (s *State) applyEntry(c *mail.ScheduleChange) bool {
 	e := c.Entry
 	known, ok := s.Entries[e.Name]
@@ -68,7 +69,7 @@ func (s *State) applyEntry(c *mail.ScheduleChange) bool {
 	return true
 }
 
-// entries is what a checkpoint says of configurations.
+// entries returns the entries of configurations for a checkpoint.
 func (s *State) entries() (all []mail.ScheduleEntry) {
 	for _, name := range slices.Sorted(maps.Keys(s.Entries)) {
 		all = append(all, s.Entries[name])
@@ -76,13 +77,13 @@ func (s *State) entries() (all []mail.ScheduleEntry) {
 	return all
 }
 
-// KeepsSchedule reports whether a change has the text of what still waits. Of what is over nothing is kept, and when
-// the rest is due a checkpoint says.
+// KeepsSchedule reports whether a change has the text of a message that still waits. Nothing is kept of those that
+// are over, and a checkpoint says when the rest is due.
 func (s *State) KeepsSchedule(c *mail.ScheduleChange) bool {
 	return c.Draft != nil && s.Scheduled[c.ID] != nil
 }
 
-// scheduledAt is what a checkpoint says of what is to be sent later.
+// scheduledAt returns the due times of scheduled messages for a checkpoint.
 func (s *State) scheduledAt() (all []mail.ScheduledAt) {
 	for _, c := range s.ToSend() {
 		all = append(all, mail.ScheduledAt{ID: c.ID, Due: c.At})
@@ -90,7 +91,7 @@ func (s *State) scheduledAt() (all []mail.ScheduledAt) {
 	return all
 }
 
-// reschedule is applyCheckpoint for what is to be sent later: what it does not name is over.
+// reschedule is applyCheckpoint for scheduled messages: those it does not name are over.
 func (s *State) reschedule(all []mail.ScheduledAt, entries []mail.ScheduleEntry) {
 	clear(s.Entries)
 	for _, e := range entries {

@@ -9,12 +9,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lists are in order of arrival. Bridges and imports bring in mail that was sent long before; who asks for mail by
-// time of sending gets it from the zones of the index, of which few reach into the time of a page.
+// Lists are in order of arrival. Bridges and imports bring in mail that was sent long before; a query for mail by
+// time of sending uses the zones of the index, few of which overlap the time of a page.
 
-// Span is a part of what there is in order of sending. Among messages of one time the order is that of the journal:
-// after and before are places among those of since and until. A before of 0 excludes all of until; an until of 0 is no
-// end.
+// Span is a range in order of sending. Messages of one time are in the order of the journal: after and before are
+// sequence numbers among those of since and until. A before of 0 excludes all of until; an until of 0 is no end.
 type Span struct {
 	Since, Until  mail.Time
 	After, Before mail.Seq
@@ -31,8 +30,8 @@ func sentWithin(sent, since, until mail.Time) bool {
 	return sent >= since && (until == 0 || sent < until)
 }
 
-// bySent yields the records of several lists that lie in a span, those that were sent last first, each once. It looks
-// at no more zones than it must, so a page of mail that arrived as it was sent costs the same wherever it is.
+// bySent yields the records of several lists that lie in a span, the last sent first, each once. It looks at no more
+// zones than it must, so a page of mail that arrived as it was sent costs the same wherever it is.
 func (s *State) bySent(lists []List, in Span) iter.Seq[*Record] {
 	zones := slices.DeleteFunc(slices.Clone(s.index.zones), func(z zone) bool {
 		return z.last < in.Since || in.Until != 0 && z.first > in.Until
@@ -62,19 +61,19 @@ func (s *State) bySent(lists []List, in Span) iter.Seq[*Record] {
 	}
 }
 
-// before reports whether all that is in a zone was sent before e.
+// before reports whether everything in a zone was sent before e.
 func (z *zone) before(e entry) bool {
 	return z.last < e.sent || z.last == e.sent && z.from+zoneSize <= e.seq
 }
 
-// entry is a record with what it is ordered by, which is compared more often than the record is looked at.
+// entry is a record with its sort keys, which are compared more often than the record is looked at.
 type entry struct {
 	sent mail.Time
 	seq  mail.Seq
 	*Record
 }
 
-// latest is a heap: what was sent last comes first.
+// latest is a heap: the record that was sent last comes first.
 type latest []entry
 
 func (h latest) Len() int { return len(h) }
@@ -93,7 +92,7 @@ func (h *latest) Pop() any {
 	return r
 }
 
-// BySentTime compares items by time of sending, those of one time by their places.
+// BySentTime compares items by time of sending, those of one time by their sequence numbers.
 func BySentTime(a, b mail.Item) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }

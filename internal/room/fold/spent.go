@@ -10,9 +10,9 @@ import (
 )
 
 // How long idempotency keys outlive messages that retention took, and how many of each kind do. Retries come within
-// minutes, but a client that slept through the night may come with one too. Under heavy load the number decides: the
-// oldest go first, and whoever sends again after that sends a second message. The two kinds do not displace each
-// other: our own clients make a key for every message, and those who choose theirs mean them to last.
+// minutes, but a client that slept through the night may also send one. Under heavy load the number decides: the
+// oldest go first, and a retry after that sends a second message. The two kinds do not displace each other: our own
+// clients make a key for every message, and senders that choose theirs mean them to last.
 const (
 	KeyLife = 24 * time.Hour
 	MaxKeys = 10_000
@@ -21,16 +21,16 @@ const (
 // spentKeys are the idempotency keys of messages that retention took.
 type spentKeys struct {
 	ByKey map[SentKey]spentKey
-	Kinds [2][]SentKey // those that senders chose and those that clients made, first come first
+	Kinds [2][]SentKey // those that senders chose and those that clients made, oldest first
 	Lines []mail.Seq   // the events in the journal that hold keys, in order; some may have gone
 }
 
 type spentKey struct {
 	mail.SpentKey
-	in mail.Seq // the event that keeps it when its message has gone; 0: it is to be written once more
+	in mail.Seq // the event that keeps it when its message has gone; 0: it must be written once more
 }
 
-// kind returns which of kinds a key belongs to.
+// kind returns the index in Kinds of a key.
 func kind(key string) int {
 	if strings.HasPrefix(key, mail.MadeKey) {
 		return 1
@@ -38,8 +38,8 @@ func kind(key string) int {
 	return 0
 }
 
-// add keeps a key, behind all others of its kind, and forgets the first of them if there are too many. An event that
-// says once more what one before it said keeps the key in its place.
+// add keeps a key, after all others of its kind, and forgets the first of them if there are too many. An event that
+// repeats an earlier one keeps the key in its place.
 func (s *spentKeys) add(k SentKey, spent spentKey) {
 	s.forget(k)
 	keys := &s.Kinds[kind(k.Key)]
@@ -57,7 +57,7 @@ func (s *spentKeys) forget(k SentKey) {
 	}
 	keys := &s.Kinds[kind(k.Key)]
 	i := slices.Index(*keys, k)
-	if i == 0 { // of what is said once more, most often the first
+	if i == 0 { // for a repeated event, most often the first
 		s.ForgetFirst(keys)
 		return
 	}
@@ -106,8 +106,8 @@ func (s *spentKeys) dropLines(mark mail.Seq) {
 	s.Lines = slices.DeleteFunc(s.Lines, func(seq mail.Seq) bool { return seq < mark && !kept[seq] })
 }
 
-// prune forgets the keys that are too old. It is called at checkpoints only, so that replay, in which compaction has
-// taken away events whose keys were all forgotten, comes to the same.
+// prune forgets the keys that are too old. It is called only at checkpoints, so that replay, in which compaction has
+// taken away events whose keys were all forgotten, has the same result.
 func (s *spentKeys) prune(now mail.Time) {
 	for i := range s.Kinds {
 		keys := &s.Kinds[i]
@@ -155,7 +155,7 @@ func (s *State) Spend(going []mail.ID, now mail.Time) (events []mail.Event) {
 	return events
 }
 
-// keep takes the keys of an event that holds some. Those of messages that were erased meanwhile are still to go.
+// keep takes the keys of an event that holds some. Keys of messages that were erased meanwhile must still be erased.
 func (s *State) keep(keys []mail.SpentKey, in mail.Seq) {
 	if len(keys) == 0 {
 		return
@@ -177,8 +177,8 @@ func Holds(e *mail.Event, id mail.ID) bool {
 	})
 }
 
-// Respend returns the events that keep once more the keys that others keep: an older version kept them in a checkpoint
-// (0), which goes at the next, and with the key of an erased message goes the event that holds it.
+// Respend returns the events that keep once more the keys that other events keep: an older version kept them in a
+// checkpoint (0), which goes at the next one, and the event that holds the key of an erased message goes too.
 func (s *State) Respend(now mail.Time, in ...mail.Seq) (events []mail.Event) {
 	for _, keys := range s.Spent.Kinds {
 		var old []mail.SpentKey

@@ -10,48 +10,48 @@ import (
 	"pennypost/internal/policy"
 )
 
-// State is what follows from the events of a journal up to seq. Only apply changes it.
+// State is the state derived from the events of a journal up to Seq. Only Apply changes it.
 type State struct {
 	ttl policy.TTL
 	Seq mail.Seq
-	// sound: no event is missing since the last checkpoint. exact: nor was one missing there, so that the next
-	// checkpoint has nothing to say. What compaction and erasures took was there until the last checkpoint that a
-	// replay finds.
+	// sound: no event is missing since the last checkpoint. Exact: none was missing there either, so the next
+	// checkpoint adds nothing. The events that compaction and erasures took were there until the last checkpoint that
+	// a replay finds.
 	sound, Exact bool
 	gap          mail.Seq  // the last event before which one is missing; 0: none
 	End          mail.Seq  // where the journal ended when replay began
-	Decided      mail.Seq  // up to here all counted that are not among losers
+	Decided      mail.Seq  // all events up to here counted, except the losers
 	Shown        mail.Seq  // of the last event that a watch shows
-	Last         mail.Time // of that event, also when compaction has dropped it
+	Last         mail.Time // of that event, even if compaction has dropped it
 	Records      map[mail.ID]*Record
 	Order        List                  // all records in journal order
 	index        index                 // of order
 	Members      map[mail.Name]*Member // by name, and by names they had before
 	Listed       []*Member             // the roster, by name
 	Outlines     map[string][]*Member  // the roster by the outlines of its names
-	Bases        map[string][]*Member  // by Base; those who are off the roster may be among them
-	Roles        map[string][]*Member  // who has a role; those who are off the roster may be among them
-	Tags         map[string][]*Member  // who carries a tag; likewise
-	Held         map[string]List       // by role: mail that no live holder could be given, in order
+	Bases        map[string][]*Member  // by Base; may include members off the roster
+	Roles        map[string][]*Member  // members with a role; may include some off the roster
+	Tags         map[string][]*Member  // members that carry a tag; likewise
+	Held         map[string]List       // by role: mail that could be given to no live holder, in order
 	Offered      map[string]List       // by role: mail that all live holders see and none has read, in order
-	// records with an audience that is found out when somebody looks; expired ones may be missing
+	// records with an audience that is found out on each look; expired ones may be missing
 	dynamic    List
 	byEvents   List                 // whose audience follows from the roster as it was: see boundByEvents
-	answered   List                 // what asked and has an answer
-	Open       List                 // what is asked and not settled
+	answered   List                 // questions with an answer
+	Open       List                 // questions that are not settled
 	Rotation   map[string]mail.Name // by role: who was given its last message
 	Spent      spentKeys
 	Tokens     map[string]*Member   // by the hash of a bearer token
 	Programs   map[string][]*Member // by the program that a session of theirs was last in
-	askers     []*Member            // among whom are all that are at a dialog
+	askers     []*Member            // including all that are at a dialog
 	claimants  []*Member            // who have claims, or wait for some
 	Erasing    map[mail.ID]*Erasure // erasures that are not done
-	Erased     map[mail.ID]mail.Seq // erasures that the journal tells of, and where
+	Erased     map[mail.ID]mail.Seq // erasures that the journal records, and where
 	Leaving    map[mail.ID]*Record  // trimmed, and as far as is known not in the archive yet
 	LateMarks  LateMarks
 	Bridges    []mail.Bridge
 	Workspaces []mail.Workspace
-	Grants     []mail.Grant // one for each of what it is about
+	Grants     []mail.Grant // one for each subject
 	Scheduled  map[mail.ID]*mail.Scheduling
 	Entries    map[string]mail.ScheduleEntry // of configurations, by name
 	// by machine: whom it can wake without a session
@@ -59,38 +59,38 @@ type State struct {
 
 	Garbage   int                  // events that compaction would drop
 	takenBack map[mail.ID]mail.Seq // where a read was last taken back, since the last compaction
-	Stale     int                  // those of them that the last checkpoint has behind it
+	Stale     int                  // such events before the last checkpoint
 	Void      []mail.Seq           // events that did not count, in order: compaction and erasure drop them
-	Losers    []mail.Seq           // those of which a later checkpoint says so, in order
+	Losers    []mail.Seq           // those that a later checkpoint lists, in order
 	Marked    mail.Seq             // the last checkpoint
-	Machines  []mail.Machine       // that follow the room, by name
+	Machines  []mail.Machine       // those that follow the room, by name
 	Rules     map[mail.Machine]int // the version of the rules that each of them knows
-	Upkeep    mail.Machine         // which looks after it; "": none
+	Upkeep    mail.Machine         // the one that looks after it; "": none
 	UpkeepAt  mail.Seq             // where that was last settled
 	recent    []SameText           // of the last messages since the last checkpoint; see repeats
-	formerly  []SameText           // recent as it was at that checkpoint; no part of what replay rebuilds
-	Remains   map[mail.ID]bool     // messages of which the journal had the text when it said that they are erased
-	Trims     map[mail.ID]mail.Seq // where those of leaving were trimmed, in a shared room
-	Arrived   []pause.Nudge        // waits to be woken; no part of what replay rebuilds
-	Ended     bool                 // a token may be good no more, or an agent gone; likewise
+	formerly  []SameText           // recent as it was at that checkpoint; replay does not rebuild it
+	Remains   map[mail.ID]bool     // messages whose text the journal had when it recorded their erasure
+	Trims     map[mail.ID]mail.Seq // where those of Leaving were trimmed, in a shared room
+	Arrived   []pause.Nudge        // waits to be woken; replay does not rebuild it
+	Ended     bool                 // a token may be void, or an agent gone; likewise
 	envelopes map[string]*envelope
 	scratch   []byte               // for the keys of envelopes
-	Waited    map[Arrival]struct{} // waits that ended so; told to the sender, no part of what replay rebuilds
+	Waited    map[Arrival]struct{} // waits that ended so; told to the sender, not rebuilt by replay
 }
 
-// SentKey is an idempotency key and whose it is, by whatever name they signed.
+// SentKey is an idempotency key and its owner, by whatever name they signed.
 type SentKey struct {
 	from *Member
 	Key  string
 }
 
-// KeyOf returns the key of a sender. Of one that nobody knows yet no key is known.
+// KeyOf returns the key of a sender. No key is known of an unknown sender.
 func (s *State) KeyOf(from mail.Address, key string) SentKey {
 	return keyOf(s.Members[from.Signer()], from, key)
 }
 
-// keyOf returns the key with which m, who may be nil, signed under a name. What another signed who turned out to be
-// the same has keys of its own: two messages that both counted must count in every replay.
+// keyOf returns the key with which m, which may be nil, signed under a name. The keys of another sender who turned
+// out to be the same stay separate: two messages that both counted must count in every replay.
 func keyOf(m *Member, from mail.Address, key string) SentKey {
 	if m != nil && key != "" && len(m.Merged) > 0 && slices.Contains(m.Merged, from.Signer()) {
 		key += "\x00" + string(from.Signer()) // at the end: the beginning says which kind of key it is
@@ -98,7 +98,7 @@ func keyOf(m *Member, from mail.Address, key string) SentKey {
 	return SentKey{m, key}
 }
 
-// keyOf returns by what m, who sent r, finds r among its keys.
+// keyOf returns the key under which m, who sent r, finds r among its keys.
 func (r *Record) keyOf(m *Member) string { return keyOf(m, r.Msg.From, r.Msg.Key).Key }
 
 // Record is a message and what became of it. There may be a million: TestRecordsAreSmall weighs one.
@@ -107,21 +107,21 @@ type Record struct {
 	Seq mail.Seq
 	*audience
 	marks   []marks
-	Settled *mail.Settlement // nil while what it asks is open
+	Settled *mail.Settlement // nil while its question is open
 	size    uint32           // of the body, in bytes
 	Gone    bool             // trimmed or erased; lists drop it when they are next filtered
-	// suggests: it answers a question of which its sender was not asked
+	// suggests: it answers a question that its sender was not asked
 	suggests bool
 }
 
-// bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No
-// members: held.
+// bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No members:
+// held.
 type bound struct {
 	address mail.Address
 	members []*Member
 }
 
-// Arrival is a message that came while somebody waited for it.
+// Arrival is a message that came while someone waited for it.
 type Arrival struct {
 	Mail *Record
 	To   *Member
@@ -135,33 +135,33 @@ func (k SentKey) Record() *Record {
 	return k.from.keys[k.Key]
 }
 
-// Member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
+// Member is anyone with a mailbox: an agent, the user, or a name that mail was addressed to and no one bears.
 type Member struct {
 	mail.AgentRecord
 	// delivered, neither read nor archived; expired and snoozed ones may still be in it
 	Unread  box
-	Urgent  box                            // those of unread that are urgent
-	Calling List                           // those of unread that are of the kind that wakes the member
-	Given   List                           // those of unread that are mail for a role, and were given to the member
-	Cancels List                           // those of unread that are cancels: a hook asks for them before each tool
-	Told    List                           // those of unread that a client was told of
-	Snoozed List                           // those of unread that were put off, also if that is over
+	Urgent  box                            // the urgent ones of Unread
+	Calling List                           // those of Unread that are of the kind that wakes the member
+	Given   List                           // those of Unread that are mail for a role, and were given to the member
+	Cancels List                           // the cancels in Unread: a hook checks for them before each tool
+	Told    List                           // those of Unread that a client was told of
+	Snoozed List                           // those of Unread that were put off, even if that is over
 	All     List                           // delivered and not archived
-	Rest    List                           // what else the member has marked: archived, or passed on to another
+	Rest    List                           // the others that the member has marked: archived, or passed on to another
 	Sent    List                           // by the member, under any name
 	Asked   List                           // open questions to it by name or role
 	Asking  List                           // its own open questions
 	keys    map[string]*Record             // what it sent with idempotency keys
-	Waiters map[pause.Nudge]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
+	Waiters map[pause.Nudge]mail.WaitQuery // who is blocked in Wait, and for what; replay does not rebuild it
 }
 
-// lists are the lists of m's mailbox, but for what is unread.
+// lists returns the lists of m's mailbox, except the boxes of unread mail.
 func (m *Member) lists() []*List {
 	return []*List{&m.Calling, &m.Given, &m.Cancels, &m.Told, &m.Snoozed, &m.All, &m.Rest, &m.Sent, &m.Asked,
 		&m.Asking}
 }
 
-// Holder returns who was given role mail; a cancel has the holder's descendants before it.
+// Holder returns the member that was given role mail; a cancel has the holder's descendants before it.
 func (b *bound) Holder() *Member {
 	if len(b.members) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func (b *bound) Holder() *Member {
 // IsRole reports whether the audience is the holder of a role.
 func (b *bound) IsRole() bool { return b.address.Kind() == mail.ToRole }
 
-// NewState returns the state of an empty journal. ttl is how long mail lasts that says nothing of it.
+// NewState returns the state of an empty journal. ttl is the lifetime of mail that does not state one.
 func NewState(ttl policy.TTL) *State {
 	s := &State{
 		ttl:      ttl,
@@ -251,7 +251,7 @@ func (m *Member) Listed() bool { return !m.Retired }
 // IsUser reports whether m is the person.
 func (m *Member) IsUser() bool { return m.Name == mail.User }
 
-// Address returns how m is addressed, "" for nobody.
+// Address returns the address of m, "" for nil.
 func (m *Member) Address() mail.Address {
 	if m == nil {
 		return ""
@@ -274,7 +274,7 @@ func (s *State) holders(role string, sender *Member) []mail.Name {
 	return names
 }
 
-// Holders returns the agents on the roster that have a role, by name: those that are not gone, if there are such.
+// Holders returns the agents on the roster that have a role, by name: those that are not gone, if there are any.
 func (s *State) Holders(role string) (all []*Member) {
 	var gone []*Member
 	for _, m := range s.Roles[role] {
@@ -293,7 +293,7 @@ func (s *State) Holders(role string) (all []*Member) {
 	return all
 }
 
-// CountUnread returns how much unread mail m sees. It costs a search, and a look at what was put off.
+// CountUnread returns how much unread mail m sees. It costs a search, and a look at the mail that was put off.
 func (s *State) CountUnread(m *Member, now mail.Time) int {
 	n := m.Unread.At(now)
 	for _, r := range m.Snoozed {
@@ -317,7 +317,7 @@ func (s *State) refile(r *Record, m *Member) (arrived bool) {
 	return s.fileUnread(r, m, k, mine && (k == nil || k.read == 0 && k.Archived == 0))
 }
 
-// fileUnread is refile for the lists of what is unread. k are m's marks, nil if it has made none.
+// fileUnread is refile for the lists of unread mail. k are m's marks, nil if it has made none.
 func (s *State) fileUnread(r *Record, m *Member, k *marks, unread bool) (arrived bool) {
 	snoozed := unread && k != nil && k.Shown().snoozed != 0
 	var end mail.Time
@@ -348,14 +348,14 @@ func (s *State) endOf(r *Record, m *Member, snoozed bool) mail.Time {
 	return expires
 }
 
-// refileUnread files all unread mail of m anew, after something changed that decides when it expires or whom it wakes.
+// refileUnread refiles all unread mail of m, after a change that decides when it expires or whom it wakes.
 func (s *State) refileUnread(m *Member) {
 	for _, r := range slices.Clone(m.Unread.List) {
 		s.refile(r, m)
 	}
 }
 
-// BoundTo returns the first audience of r that m is fixed in; nil if there is none.
+// BoundTo returns the first fixed audience of r that has m; nil if there is none.
 func (r *Record) BoundTo(m *Member) *bound {
 	for i := range r.Bound {
 		if slices.Contains(r.Bound[i].members, m) {
@@ -372,7 +372,7 @@ func (r *Record) GivenTo(m *Member) bool {
 	})
 }
 
-// signal has the waits on m's mailbox woken when the state can be looked at. A waiter that is busy looks once more.
+// signal wakes the waits on m's mailbox when the state can be looked at. A waiter that is busy looks once more.
 func (s *State) signal(m *Member, r *Record) {
 	for c, q := range m.Waiters {
 		if Awaited(q, r) {
@@ -424,7 +424,7 @@ func (s *State) forget(ids []mail.ID) {
 	}
 }
 
-// filedWith returns the members in whose lists one of some records may be.
+// filedWith returns the members whose lists may have one of some records.
 func (s *State) filedWith(records List) map[*Member]bool {
 	out := make(map[*Member]bool)
 	for _, r := range records {

@@ -12,19 +12,19 @@ import (
 // mostStuck is how far a group is counted: a person who finds a thousand messages stuck needs no better number.
 const mostStuck = 1000
 
-// Pile is mail that does not move, of one kind and for the same reader. Only its first message was looked for.
+// Pile is mail of one kind and for one reader that does not move. Only its first message was searched for.
 type Pile struct {
 	To    mail.Address
-	at    *Member // of mail.StuckAsking: who is at dialogs
+	at    *Member // for mail.StuckAsking: the agent at dialogs
 	since mail.Time
-	all   iter.Seq2[*Record, mail.Delivery] // from the first on; of mail.StuckClaim none
+	all   iter.Seq2[*Record, mail.Delivery] // from the first on; none for mail.StuckClaim
 
 	claims []mail.Clash // of mail.StuckClaim
 	circle []mail.Name
 }
 
-// Stuck returns the piles of one kind, those that have waited longest first. For each it looks no further than to the
-// first message that is stuck.
+// Stuck returns the piles of one kind, those that have waited longest first. For each it looks only as far as the
+// first stuck message.
 func (s Sight) Stuck(kind mail.StuckKind, now mail.Time) []Pile {
 	switch kind {
 	case mail.StuckAsking:
@@ -67,7 +67,7 @@ func sortPiles(piles []Pile) {
 	})
 }
 
-// Group shows a pile: how many messages it has, and the first ones, at most so many as most says.
+// Group shows a pile: how many messages it has, and the first ones, at most as many as most.
 func (p *Pile) Group(s Sight, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
 	out := mail.StuckGroup{Kind: kind, For: p.To, Since: p.since, Mail: []mail.Item{}, Claims: p.claims,
 		Circle: p.circle}
@@ -91,8 +91,8 @@ func (p *Pile) Group(s Sight, kind mail.StuckKind, most int, now mail.Time) mail
 	return out
 }
 
-// stuckAsking returns a pile for each agent that is at a dialog, with what it has not been shown yet. Nobody need
-// wait to be stuck there: it does not go on before its person answers.
+// stuckAsking returns a pile for each agent that is at a dialog, with the mail that it has not been shown yet. Mail
+// is stuck there without any wait: the agent does not continue before its person answers.
 func (s Sight) stuckAsking(now mail.Time) (piles []Pile) {
 	for _, m := range s.AtDialogs() {
 		all := func(yield func(*Record, mail.Delivery) bool) {
@@ -112,7 +112,7 @@ func (s Sight) stuckAsking(now mail.Time) (piles []Pile) {
 	return piles
 }
 
-// stuckHeld yields what is held for a role.
+// stuckHeld yields the mail held for a role.
 func (s Sight) stuckHeld(role string, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
 	return func(yield func(*Record, mail.Delivery) bool) {
 		for _, r := range s.Held[role] {
@@ -131,8 +131,8 @@ func (s Sight) stuckHeld(role string, now mail.Time) iter.Seq2[*Record, mail.Del
 	}
 }
 
-// stuckAt yields what is stuck at one reader. What should have woken it is looked for among what wakes it, what has
-// expired among what has an end.
+// stuckAt yields the mail stuck at one reader. It searches the mail that wakes for what should have woken the reader,
+// and the mail with an end for what has expired.
 func (s Sight) stuckAt(m *Member, kind mail.StuckKind, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
 	from := m.Callers(now)
 	switch kind {
@@ -163,7 +163,7 @@ func (s Sight) stuckAt(m *Member, kind mail.StuckKind, now mail.Time) iter.Seq2[
 	}
 }
 
-// isStuck reports whether a delivery to m is stuck so.
+// isStuck reports whether a delivery to m is stuck in that way.
 func (s *State) isStuck(r *Record, m *Member, d *mail.Delivery, kind mail.StuckKind, now mail.Time) bool {
 	switch kind {
 	case mail.StuckWaiting:
@@ -174,7 +174,7 @@ func (s *State) isStuck(r *Record, m *Member, d *mail.Delivery, kind mail.StuckK
 	return d.State == mail.Dead && !s.dealtWith(r)
 }
 
-// stuckAmong yields what went to a tag, or to all, and expired before anybody had seen it.
+// stuckAmong yields mail to a tag, or to all, that expired before anyone had seen it.
 func (s *State) stuckAmong(a mail.Address, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
 	return func(yield func(*Record, mail.Delivery) bool) {
 		for _, r := range s.index.to[a] {
@@ -191,18 +191,18 @@ func (s *State) stuckAmong(a mail.Address, now mail.Time) iter.Seq2[*Record, mai
 	}
 }
 
-// moves reports whether r is to move at all: what the post office itself wrote the inbox has, and what asked and is
-// settled need not.
+// moves reports whether r should move at all: mail of the post office itself is in the inbox already, and settled
+// questions need not.
 func (r *Record) moves() bool { return r.Msg.From != mail.FromSystem && r.Settled == nil }
 
-// seen reports whether somebody has seen r: then it is no loss that it expired for others.
+// seen reports whether someone has seen r: then it is no loss that it expired for others.
 func (r *Record) seen() bool {
 	return slices.ContainsFunc(r.marks, func(k marks) bool {
 		return k.Shown().Presented != 0 || k.read != 0 || k.Archived != 0
 	})
 }
 
-// dealtWith reports whether the user has answered r or sent it on: that it was not read is settled by that.
+// dealtWith reports whether the user has answered r or sent it on: then it no longer matters that it was not read.
 func (s *State) dealtWith(r *Record) bool {
 	those := s.index.threads[r.Msg.ThreadRoot()]
 	if sent := s.Members[mail.User].Sent; len(sent) < len(those) {

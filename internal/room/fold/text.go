@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Spot is a message and its place in the journal.
+// Spot is a message and its sequence number.
 type Spot struct {
 	ID  mail.ID
 	Seq mail.Seq
@@ -24,5 +24,5 @@ func (at Spot) In(events []mail.Event) *mail.Message {
 	return events[i].Message
 }
 
-// Spot returns where r's text is found.
+// Spot returns where r's text is.
 func (r *Record) Spot() Spot { return Spot{r.Msg.ID, r.Seq} }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// GoingOn returns the receipts by which unread mail counts as told that the conversation of a session has which goes
-// on, after its program was killed for example.
+// GoingOn returns the receipts that mark unread mail as told if it is in the conversation of a session that
+// continues, after its program was killed for example.
 func (s *State) GoingOn(m *Member, held map[mail.ID]bool, now mail.Time) (events []mail.Event) {
 	if len(held) == 0 {
 		return nil
@@ -20,8 +20,8 @@ func (s *State) GoingOn(m *Member, held map[mail.ID]bool, now mail.Time) (events
 	return events
 }
 
-// AfterTelling returns the receipts by which what m's session was told counts as presented, or is told again, unless
-// the client still has it in the conversation.
+// AfterTelling returns the receipts that mark mail told to m's session as presented, or as untold unless the client
+// still has it in the conversation.
 func (s *State) AfterTelling(m *Member, t mail.Turn, held map[mail.ID]bool, now mail.Time) (events []mail.Event) {
 	broken := BreaksOff(t, m.State)
 	if !t.Proof && !broken {
@@ -34,7 +34,7 @@ func (s *State) AfterTelling(m *Member, t mail.Turn, held map[mail.ID]bool, now 
 		case !broken && k.pending():
 			rc.Mark, rc.Door = mail.MarkPresented, mail.HookDoor
 		case broken && held[r.Msg.ID]:
-			continue // the next request holds it
+			continue // the next request contains it
 		case now.Sub(k.Shown().Told) < HandoverTime && t.Moment != mail.SessionEnd && !t.Over:
 			continue // by another hook of this moment
 		}
@@ -43,8 +43,8 @@ func (s *State) AfterTelling(m *Member, t mail.Turn, held map[mail.ID]bool, now 
 	return events
 }
 
-// BreaksOff reports whether a moment shows that the turn before it did not come to its end, or that there will be
-// none. What was told to a session that is idle waits for its first turn.
+// BreaksOff reports whether a moment shows that the turn before it did not reach its end, or that there will be none.
+// Mail told to an idle session waits for its first turn.
 func BreaksOff(t mail.Turn, state mail.State) bool {
 	switch t.Moment {
 	case mail.SessionStart, mail.SessionEnd:
@@ -56,7 +56,7 @@ func BreaksOff(t mail.Turn, state mail.State) bool {
 }
 
 // InSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none. A
-// session that ended and is resumed finds the name that it had, if nobody else's session is there.
+// session that ended and is resumed finds the name that it had, if no other session has it.
 func (s *State) InSession(name mail.Name, session string) *Member {
 	if m := s.Agent(name); m != nil && m.Session == session {
 		return m
@@ -73,8 +73,8 @@ func (s *State) InSession(name mail.Name, session string) *Member {
 	return left
 }
 
-// AwaitsTurn reports whether a turn of m's is worth while: mail that wakes was not shown to it, or was handed to its
-// client for a turn that has not begun.
+// AwaitsTurn reports whether m needs a turn: mail that wakes was not shown to it, or was handed to its client for a
+// turn that has not begun.
 func (s *State) AwaitsTurn(m *Member, now mail.Time) bool {
 	for r := range m.Callers(now) {
 		if s.Wakes(r, m, now) || s.Awaits(r, m, now) {
@@ -84,7 +84,7 @@ func (s *State) AwaitsTurn(m *Member, now mail.Time) bool {
 	return false
 }
 
-// Unseen returns the mail that should wake m and that nobody has shown it.
+// Unseen returns the mail that should wake m and that m has not been shown.
 func (s *State) Unseen(m *Member, now mail.Time) (ids []mail.ID) {
 	for r := range m.Callers(now) {
 		if s.Wakes(r, m, now) {
@@ -94,10 +94,10 @@ func (s *State) Unseen(m *Member, now mail.Time) (ids []mail.ID) {
 	return ids
 }
 
-// applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been
+// applyTurn applies the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been
 // shown keeps it working, unless that happened too often in a row.
 func (s *State) applyTurn(m *Member, c *mail.AgentChange, at mail.Time) {
-	m.GaveUp, m.Broken = false, c.Over && (m.Broken || m.State != mail.Idle) // who is idle has nothing to break off
+	m.GaveUp, m.Broken = false, c.Over && (m.Broken || m.State != mail.Idle) // an idle agent has no turn to break off
 	switch c.Turn {
 	case mail.TurnStart:
 		m.Continues = 0
@@ -120,14 +120,15 @@ func (r *Record) ToldIn(m *Member) bool {
 	return k != nil && k.Shown().mentioned > m.Began
 }
 
-// introduced reports whether the model of m's present session was shown mail by a hook, and has that still.
+// IsIntroduced reports whether a hook has shown mail to the model of m's present session, and the model still has
+// that.
 func (m *Member) IsIntroduced() bool { return m.Introduced > max(m.Began, m.Summed) }
 
-// has reports whether the model of m's present session was handed the text of r, and has it still. Of a connection
-// nobody knows when its model forgets.
+// has reports whether the model of m's present session was handed the text of r, and still has it. For a connection
+// it is not known when its model forgets.
 func (m *Member) has(r *Record) bool { return m.Session != "" && !m.Joined && r.keptBy(m) }
 
-// keptBy is HandedIn for what was handed over since m's session was summed up.
+// keptBy is HandedIn since m's session was last summed up.
 func (r *Record) keptBy(m *Member) bool {
 	k := r.MarksOf(m)
 	return k != nil && k.Shown().handedOver > max(m.Began, m.Summed)
@@ -150,7 +151,7 @@ func (s *State) WakesNow(r *Record, m *Member) bool {
 }
 
 // PendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else
-// waits. One from before the session began was for another, and is told of as any mail.
+// waits. A cancel from before the session began was for another session, and is told as any mail.
 func (s Sight) PendingCancel(m *Member, now mail.Time) *mail.Item {
 	for _, r := range m.Cancels {
 		if r.Seq > m.Began && s.Visible(r, m, now) {
@@ -160,6 +161,6 @@ func (s Sight) PendingCancel(m *Member, now mail.Time) *mail.Item {
 	return nil
 }
 
-// HandoverTime is how long a message that a session is being told of is not told it again by another call. A hook has
+// HandoverTime is how long a message that a session is being told is not told again by another call. A hook has
 // handed it over, and marked it, within one second, or gives up.
 const HandoverTime = 2 * time.Second

@@ -7,13 +7,13 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Locate says where u is woken; m is nil for the holder of a role that nobody has.
+// Locate sets where u is woken; m is nil for the holder of a role that no one has.
 func (s Sight) Locate(u *mail.Unwoken, m *Member, hasDoor func(mail.Name, []string) bool) {
 	p := s.placeOf(m, u.Agent, u.Roles, hasDoor(u.Agent, u.Roles))
 	u.Elsewhere, u.Away = p.elsewhere != "" || p.nowhere && s.Upkeep != s.ways.Here, p.away
 }
 
-// Sleeper describes an agent as one to be woken.
+// Sleeper describes an agent to be woken.
 func (s *State) Sleeper(m *Member, now mail.Time) *mail.Unwoken {
 	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.Ringable(), Since: m.Since,
 		Live: m.Live(now), Broken: m.State == mail.Idle && m.Broken,
@@ -21,7 +21,7 @@ func (s *State) Sleeper(m *Member, now mail.Time) *mail.Unwoken {
 		Urgent: m.Urgent.At(now)}
 }
 
-// Wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
+// Wakes reports whether r, unread mail of m, should wake it: it has not expired and its text was not handed over.
 func (s *State) Wakes(r *Record, m *Member, now mail.Time) bool {
 	if k := r.MarksOf(m); r.presentedTo(m) || k != nil && k.pending() || !s.Visible(r, m, now) || r.InInbox(m) {
 		return false
@@ -29,21 +29,21 @@ func (s *State) Wakes(r *Record, m *Member, now mail.Time) bool {
 	return s.WakesNow(r, m)
 }
 
-// Awaits reports whether r, unread mail of m that is to wake it, was handed to the client of an idle session: the
-// first turn will hold it, and somebody has to begin that.
+// Awaits reports whether r, unread mail that should wake m, was handed to the client of an idle session: the first
+// turn will contain it, and something must begin that turn.
 func (s *State) Awaits(r *Record, m *Member, now mail.Time) bool {
 	k := r.MarksOf(m)
 	return k != nil && m.State == mail.Idle && k.pending() && !r.presentedTo(m) && s.Visible(r, m, now) &&
 		s.WakesNow(r, m)
 }
 
-// InInbox reports whether r stands in the mailbox of m's own client, which hands it over by itself.
+// InInbox reports whether r is in the mailbox of m's own client, which hands it over by itself.
 func (r *Record) InInbox(m *Member) bool {
 	k := r.MarksOf(m)
 	return k != nil && k.Shown().notifiedDoor.name() == mail.InboxDoor
 }
 
-// presentedTo reports whether m, who may be nobody, was shown the text of r.
+// presentedTo reports whether m, which may be nil, was shown the text of r.
 func (r *Record) presentedTo(m *Member) bool {
 	if m == nil {
 		return false
@@ -52,8 +52,8 @@ func (r *Record) presentedTo(m *Member) bool {
 	return k != nil && k.Shown().Presented != 0
 }
 
-// AddHeld adds whom to wake for the mail that is held for a role. A holder that has ended is not woken for what it was
-// shown and left unread.
+// AddHeld adds whom to wake for the mail that is held for a role. A holder that has ended is not woken for mail that
+// it was shown and left unread.
 func (s Sight) AddHeld(found map[mail.Address]*mail.Unwoken, role string,
 	hasDoor, anyDoor func(mail.Name, []string) bool, now mail.Time) {
 	m, ok := s.dormant(role, anyDoor)
@@ -87,7 +87,7 @@ func (s Sight) AddHeld(found map[mail.Address]*mail.Unwoken, role string,
 	}
 }
 
-// count adds an unread message to what somebody is told.
+// count adds an unread message to the counts of a notice.
 func count(u *mail.Unwoken, r *Record) {
 	u.Unread++
 	if r.Msg.Priority == mail.Urgent {
@@ -95,7 +95,7 @@ func count(u *mail.Unwoken, r *Record) {
 	}
 }
 
-// Unwoken describes r as mail for which m, who may be nobody yet, is to be woken.
+// Unwoken describes r as mail for which to wake m, which may be nil.
 func (s *State) Unwoken(r *Record, m *Member) mail.UnwokenMail {
 	w := mail.UnwokenMail{ID: r.Msg.ID, Seq: r.Seq, From: r.Msg.From, Urgent: r.Msg.Priority == mail.Urgent}
 	if m == nil {

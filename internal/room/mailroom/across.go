@@ -10,11 +10,11 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// A question that an agent asks in another room stands in both, under one id: where it was asked, so that it is open
-// in sight of the asker, and where it went. The room that settles it tells the others. One that could not be told asks
+// A question that an agent asks in another room is in both, under one id: where it was asked, so that the asker sees
+// that it is open, and where it went. The room that settles it tells the others. A room that could not be told asks
 // by itself, when it is opened and once an hour.
 
-// keepAsked keeps a question that went to other rooms only, in which it has the id.
+// keepAsked keeps a question that went only to other rooms, in which it has the id.
 func (v *view) keepAsked(ctx context.Context, p *check.Plan, id mail.ID) error {
 	known := false
 	v.read(func(s *fold.State, _ mail.Time) { known = s.Records[id] != nil })
@@ -24,14 +24,13 @@ func (v *view) keepAsked(ctx context.Context, p *check.Plan, id mail.ID) error {
 	p.Message.ID = id
 	_, err := v.post(ctx, p)
 	if err == nil {
-		v.ask(context.WithoutCancel(ctx), id) // who was asked may have been faster
+		v.ask(context.WithoutCancel(ctx), id) // the recipient may have been faster
 	}
 	return err
 }
 
-// settleAcross notes that a message of this room, or one with the given id that went to other rooms only, settled a
-// question, and tells the other rooms in which that stands. What cannot be noted or told keeps nobody from having
-// sent.
+// settleAcross records that a message of this room, or one with the given id that went only to other rooms, settled a
+// question, and tells the other rooms that have the question. Failures do not affect the message, which is sent.
 func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
 	if m.ReplyTo == "" {
 		return
@@ -60,7 +59,7 @@ func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
 	}
 }
 
-// tell has the other rooms in which a question stands learn how it was settled, but for the one that knows.
+// tell tells the other rooms that have a question how it was settled, except the one that knows.
 func (r *Room) tell(ctx context.Context, id mail.ID, knows mail.RoomName) {
 	r.mu.RLock()
 	q := r.state.Records[id]
@@ -82,7 +81,7 @@ func (r *Room) tell(ctx context.Context, id mail.ID, knows mail.RoomName) {
 	}
 }
 
-// learn settles a question as another room has it, if that is open here and stands there, and tells the others.
+// learn settles a question as another room did, if it is open here and that room has it, and tells the others.
 func (r *Room) learn(ctx context.Context, from mail.RoomName, st mail.Settlement) error {
 	r.mu.RLock()
 	q := r.state.Records[st.Message]
@@ -104,7 +103,7 @@ func (r *Room) learn(ctx context.Context, from mail.RoomName, st mail.Settlement
 	return nil
 }
 
-// ask settles a question that is open here if another room in which it stands has it settled.
+// ask settles a question that is open here if another room that has it has settled it.
 func (r *Room) ask(ctx context.Context, id mail.ID) {
 	r.mu.RLock()
 	var rooms []mail.RoomName
@@ -158,22 +157,22 @@ func (r *Room) askAround(ctx context.Context) {
 	}
 }
 
-// abroad is who sends a message from a room to another one.
+// abroad is the sender of a message from a room to another one.
 type abroad struct {
 	from  mail.Name
 	home  mail.RoomName
-	id    mail.ID    // that the copy has
+	id    mail.ID    // the id of the copy
 	means mail.Means // of the user
-	right bool       // from may settle at home what it answers
+	right bool       // from may settle at home the question that it answers
 }
 
 func (v *view) abroad(p *check.Plan, id mail.ID) abroad {
 	return abroad{p.Message.From.Signer(), v.name, id, v.Means, p.Right}
 }
 
-// deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
-// could be sent. The user is the same person in every room, known by the same means. What is copied from there has the
-// id that it has there.
+// deliver sends a draft that someone in another room addressed to this one or, if dry, only finds out whether it
+// could be sent. The user is the same person in every room, known by the same means. A copy keeps the id that the
+// message has at home.
 func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (mail.Sent, error) {
 	v := r.view(check.Caller{Who: by.from, Across: true, Copies: by.id, Means: by.means, Right: by.right})
 	if by.from != mail.User {

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// asked is a question of ann in room lab to bea of room here and dan of room far, and how it stands in each.
+// asked is a question of ann in room lab to bea of room here and dan of room far, and its state in each.
 type asked struct {
 	*testOffice
 	q          mail.ID
@@ -47,7 +47,7 @@ func (a *asked) send(v mail.Service, d mail.Draft) mail.Sent {
 	return sent
 }
 
-// want holds that in each room the question is open (""), or settled so.
+// want checks that in each room the question is open (""), or settled in that way.
 func (a *asked) want(when string, want mail.Outcome) {
 	a.t.Helper()
 	for name, v := range map[string]mail.Service{"lab": a.ann, "here": a.bea, "far": a.dan} {
@@ -70,8 +70,8 @@ func (a *asked) want(when string, want mail.Outcome) {
 	}
 }
 
-// TestP13_AskedInOtherRooms holds that a question to other rooms is open in the asker's room too, once, and that who
-// answers it in one settles it in all.
+// TestP13_AskedInOtherRooms checks that a question to other rooms is open in the asker's room too, once, and that an
+// answer in one room settles it in all.
 func TestP13_AskedInOtherRooms(t *testing.T) {
 	for name, answer := range map[string]func(a *asked){
 		"to whoever asked": func(a *asked) {
@@ -119,7 +119,7 @@ func TestP13_AskedInOtherRooms(t *testing.T) {
 	}
 }
 
-// TestP13_WithdrawnAcross holds that a withdrawal reaches every room, from whichever.
+// TestP13_WithdrawnAcross checks that a withdrawal reaches every room, from any of them.
 func TestP13_WithdrawnAcross(t *testing.T) {
 	for _, room := range []mail.RoomName{"lab", "here", "far"} {
 		a := askAcross(t)
@@ -137,7 +137,7 @@ func TestP13_WithdrawnAcross(t *testing.T) {
 	}
 }
 
-// TestP13_NotAskedWhereNothingWasSent holds that a question that no other room takes is not open in the asker's, and
+// TestP13_NotAskedWhereNothingWasSent checks that a question that no other room takes is not open in the asker's, and
 // that asking again asks once.
 func TestP13_NotAskedWhereNothingWasSent(t *testing.T) {
 	a := askAcross(t)
@@ -148,7 +148,7 @@ func TestP13_NotAskedWhereNothingWasSent(t *testing.T) {
 	}
 	a.fill("here", false)
 	a.want("not asked", "")
-	a.fill("lab", true) // the copy is there, and cannot be noted here
+	a.fill("lab", true) // the copy is there, and cannot be recorded here
 	if _, err := a.ann.Send(t.Context(), d); mail.CodeOf(err) != mail.Unavailable {
 		t.Errorf("from a full disk: %v", err)
 	}
@@ -162,7 +162,7 @@ func TestP13_NotAskedWhereNothingWasSent(t *testing.T) {
 	}
 }
 
-// TestP13_AnsweredFromAnotherRoom holds that an answer which goes to another room only settles what was asked here.
+// TestP13_AnsweredFromAnotherRoom checks that an answer that goes to another room settles only a question asked here.
 func TestP13_AnsweredFromAnotherRoom(t *testing.T) {
 	a := askAcross(t)
 	if _, err := a.rooms["here"].As("cleo").Register(t.Context(), mail.Presence{}); err != nil {
@@ -177,7 +177,7 @@ func TestP13_AnsweredFromAnotherRoom(t *testing.T) {
 	}
 }
 
-// TestP13_AnsweredBeforeItIsNoted has the other room answer a question before the asker's has noted it.
+// TestP13_AnsweredBeforeItIsNoted makes the other room answer a question before the asker's has recorded it.
 func TestP13_AnsweredBeforeItIsNoted(t *testing.T) {
 	a := askAcross(t)
 	a.reached = func() {
@@ -194,8 +194,8 @@ func TestP13_AnsweredBeforeItIsNoted(t *testing.T) {
 	}
 }
 
-// TestP13_SuggestedAcross holds that a question which is asked in other rooms is settled in none by whoever was not
-// asked, wherever that is.
+// TestP13_SuggestedAcross checks that a question asked in other rooms is settled in none of them by someone who was
+// not asked, wherever that is.
 func TestP13_SuggestedAcross(t *testing.T) {
 	for name, answer := range map[string]func(a *asked) mail.Sent{
 		"where it was asked": func(a *asked) mail.Sent {

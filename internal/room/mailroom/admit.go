@@ -9,8 +9,9 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// keyEvents returns by what this machine says its key, and admits the machines that the person has let in. Once all
-// that follow the room have keys, nobody comes in any more by saying one: whoever makes a room says both at once.
+// keyEvents returns the events that announce this machine's key, and admit the machines that the person has let in.
+// Once all that follow the room have keys, a machine is no longer admitted by announcing one: the machine that makes
+// a room announces its key and ends this at the same time.
 func (r *Room) keyEvents() (events []mail.Event) {
 	p, ok := r.journal.(journal.Prover)
 	if !ok {
@@ -42,8 +43,8 @@ func (r *Room) keyEvents() (events []mail.Event) {
 	return events
 }
 
-// admits returns by what a machine is admitted, or put out, if the room does not know that yet. What was done last
-// counts, wherever the person did it.
+// admits returns the change that admits a machine, or puts it out, if the room does not know that yet. The last
+// decision counts, wherever the person made it.
 func admits(name mail.Machine, has map[mail.Machine]mail.MachineKey, k mail.MachineKey) *mail.MachineChange {
 	now, known := has[name]
 	switch {
@@ -55,7 +56,7 @@ func admits(name mail.Machine, has map[mail.Machine]mail.MachineKey, k mail.Mach
 	return nil
 }
 
-// hasKey reports whether a machine has a key by which it may write to the room.
+// hasKey reports whether a machine has a key with which it may write to the room.
 func (r *Room) hasKey(name mail.Machine) bool {
 	p, ok := r.journal.(journal.Prover)
 	return ok && len(p.Proven().Keys[name].Key) > 0

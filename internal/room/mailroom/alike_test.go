@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Nobody comes onto the roster under a name that a person takes for another's: not by registering, not by a first
-// message, a first turn or a new name. What foreign files say is taken as it is.
+// No one comes onto the roster under a name that a person takes for another's: not by registering, nor by a first
+// message, a first turn or a new name. The content of foreign files is taken as it is.
 func TestP5_AlikeNames(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -83,7 +83,7 @@ func TestP5_AlikeNames(t *testing.T) {
 	}
 }
 
-// Of names that cannot be told apart and are claimed at the same time, one is given.
+// Of names that cannot be told apart and are claimed at the same time, only one is given.
 func TestP5_AlikeNamesAtOnce(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	errs := make(chan error)
@@ -167,8 +167,8 @@ func TestP5_FarSender(t *testing.T) {
 	}
 }
 
-// Journals of before: agents' names have '@', and senders of other rooms read as such agents. They replay, are shown
-// as they stand, and no answer goes astray.
+// In earlier journals agents' names have '@', and senders of other rooms read as such agents. They replay, are shown
+// unchanged, and no answer goes astray.
 func TestP5_OldJournalNames(t *testing.T) {
 	store := newStore(t)
 	j := store.Open()
@@ -226,7 +226,7 @@ func TestP5_OldJournalNames(t *testing.T) {
 			t.Errorf("%s of lab got %d messages, %v; want 1", n, page.Unread, err)
 		}
 	}
-	for _, name := range []mail.Name{"carol@lab", "me@example", "uѕer"} { // whoever has such a name keeps it
+	for _, name := range []mail.Name{"carol@lab", "me@example", "uѕer"} { // an agent with such a name keeps it
 		if _, err := room.As(name).Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
 			t.Errorf("%q sends: %v", name, err)
 		}
@@ -243,7 +243,7 @@ func TestP5_OldJournalNames(t *testing.T) {
 	}
 }
 
-// The configuration makes an orchestrator, by whatever act that agent comes, and again when it said that it is
+// The configuration makes an orchestrator, whatever act brings that agent, and again when it said that it is
 // something else.
 func TestP5_ConfiguredOrchestrator(t *testing.T) {
 	for what, act := range map[string]func(v mail.Service) error{
@@ -276,7 +276,7 @@ func TestP5_ConfiguredOrchestrator(t *testing.T) {
 	}
 }
 
-// A line in a file gives nobody rights in the room.
+// A line in a file gives no one rights in the room.
 func TestP5_FilesMakeNoOrchestrator(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	a, err := room.ForFiles().Register(t.Context(),
@@ -295,7 +295,8 @@ func TestP5_FilesMakeNoOrchestrator(t *testing.T) {
 	}
 }
 
-// TestP5_RenamedOntoNobody holds that an agent takes a name that nobody bears or bore, and under which no mail waits.
+// TestP5_RenamedOntoNobody checks that an agent can take a name that no one bears or bore, and under which no mail
+// waits.
 func TestP5_RenamedOntoNobody(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -319,8 +320,8 @@ func TestP5_RenamedOntoNobody(t *testing.T) {
 	}
 }
 
-// TestP12_NamesAreLookedUp holds that a new name is compared with those that look like it, and not with the whole
-// roster: 20,000 registrations took the square of that.
+// TestP12_NamesAreLookedUp checks that a new name is compared with those that look like it, and not with the whole
+// roster: 20,000 registrations took quadratic time with that.
 func TestP12_NamesAreLookedUp(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	check := func(when string, most float64) {

@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// lookUp returns the messages of the archive that have one of some ids, with what their readers did there and since,
-// and those that are on their way there. Messages that are hot, as after a crash between archiving and trimming, and
-// erased ones are left out. What is not hot when it is called is found, and no compaction is waited for: whatever is
-// forgotten as leaving is in the archive before.
+// lookUp returns the messages of the archive that have one of some ids, with their readers' marks there and since,
+// and those that are on their way there. It omits messages that are hot, as after a crash between archiving and
+// trimming, and erased ones. Every message that is not hot when lookUp is called is found, without waiting for a
+// compaction: a message is in the archive before it is forgotten as leaving.
 func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*fold.ArchivedRecord, error) {
 	found := make(map[mail.ID]*fold.ArchivedRecord)
 	var cold []mail.ID
@@ -59,8 +59,8 @@ func (r *Room) lookUp(ctx context.Context, ids ...mail.ID) (map[mail.ID]*fold.Ar
 	return found, nil
 }
 
-// archivedItem shows an archived message with what receipts tell of its readers. ok is false if f does not accept it;
-// a nil f accepts all.
+// archivedItem shows an archived message with its readers' receipts. ok is false if f does not accept it; a nil f
+// accepts all.
 func (r *Room) archivedItem(rec *fold.ArchivedRecord, f *fold.Filter) (it mail.Item, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -82,14 +82,14 @@ func (r *Room) archived(ctx context.Context, id mail.ID) (mail.Item, error) {
 	return mail.Item{}, mail.Errorf(mail.NotFound, "there is no message %q in room %s", id, r.name)
 }
 
-// lookUps is how many ids are looked up at once where there are many.
+// lookUps is how many ids are looked up at a time if there are many.
 const lookUps = 128
 
-// accept decides on a message by its header, its place, and its text.
+// accept decides on a message by its header, its sequence number, and its text.
 type accept func(h *fold.Header, seq mail.Seq, m *mail.Message) bool
 
 // archivedRecords yields those messages of the archive, or on their way there, that are in a reach and that want
-// takes. What is not hot when it is called is not missing.
+// accepts. No message that is not hot when it is called is missing.
 func (r *Room) archivedRecords(ctx context.Context, in fold.Reach, want accept,
 ) iter.Seq2[*fold.ArchivedRecord, error] {
 	return func(yield func(*fold.ArchivedRecord, error) bool) {
@@ -112,8 +112,8 @@ func (r *Room) archivedRecords(ctx context.Context, in fold.Reach, want accept,
 	}
 }
 
-// archiveWalk puts what is on its way to the archive in its place among what is there. Its methods report whether to
-// go on.
+// archiveWalk merges the messages on their way to the archive with those that are there. Its methods report whether
+// to continue.
 type archiveWalk struct {
 	*Room
 	ctx   context.Context
@@ -126,7 +126,7 @@ type archiveWalk struct {
 	texts   []*mail.Message // of the first of those
 }
 
-// add comes to the next event of the archive.
+// add takes the next event of the archive.
 func (w *archiveWalk) add(e *mail.Event) bool {
 	for len(w.leaving) > 0 && (w.leaving[0].Seq < e.Seq) != w.in.Newest && w.leaving[0].Seq != e.Seq {
 		if !w.takeLeaving() {
@@ -143,7 +143,7 @@ func (w *archiveWalk) add(e *mail.Event) bool {
 	return w.take(&h, e.Seq, e.Message)
 }
 
-// takeLeaving comes to the first of what is leaving.
+// takeLeaving takes the first of the leaving messages.
 func (w *archiveWalk) takeLeaving() bool {
 	if len(w.texts) == 0 {
 		var err error
@@ -164,7 +164,7 @@ func (w *archiveWalk) take(h *fold.Header, seq mail.Seq, m *mail.Message) bool {
 	return len(w.taken) < lookUps || w.flush()
 }
 
-// flush yields what was taken.
+// flush yields the taken messages.
 func (w *archiveWalk) flush() bool {
 	ids := make([]mail.ID, len(w.taken))
 	for i, at := range w.taken {
@@ -184,7 +184,7 @@ func (w *archiveWalk) flush() bool {
 	return true
 }
 
-// archivedEvents is what the archive of the journal has in a reach; nothing if there is no archive.
+// archivedEvents returns the archived events of the journal in a reach; none if there is no archive.
 func (r *Room) archivedEvents(ctx context.Context, in fold.Reach) iter.Seq2[mail.Event, error] {
 	return func(yield func(mail.Event, error) bool) {
 		c, ok := r.journal.(journal.Compacter)
@@ -204,7 +204,7 @@ func (r *Room) archivedEvents(ctx context.Context, in fold.Reach) iter.Seq2[mail
 	}
 }
 
-// leavingIn returns what is on its way to the archive, in the order of archivedRecords.
+// leavingIn returns the messages on their way to the archive, in the order of archivedRecords.
 func (r *Room) leavingIn(in fold.Reach) fold.List {
 	r.mu.RLock()
 	all := fold.List(slices.SortedFunc(maps.Values(r.state.Leaving), func(a, b *fold.Record) int {
@@ -240,7 +240,7 @@ func (r *Room) leavingTexts(ctx context.Context, leaving fold.List) ([]*mail.Mes
 	return texts, nil
 }
 
-// searchArchive returns the archived messages that f accepts: the newest n and one more or, behind a cursor, the
+// searchArchive returns the archived messages that f accepts: the newest n and one more or, after a cursor, the
 // first.
 func (r *Room) searchArchive(ctx context.Context, f *fold.Filter, n int) ([]mail.Item, error) {
 	var out []mail.Item

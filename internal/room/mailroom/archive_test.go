@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// The history of the archive comes in pages behind a cursor, oldest first, and without one as the newest of it.
+// The history of the archive comes in pages after a cursor, oldest first; without a cursor, as its newest page.
 func TestHistoryOfTheArchive(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	user := room.As(mail.User)
@@ -37,7 +37,7 @@ func TestHistoryOfTheArchive(t *testing.T) {
 		t.Errorf("the newest are %q", got)
 	}
 	var all []string
-	for after := mail.Seq(1); len(all) < 7; { // behind the first
+	for after := mail.Seq(1); len(all) < 7; { // after the first
 		got, p := page(mail.HistoryQuery{After: after, Limit: 3})
 		if len(got) == 0 {
 			break
@@ -50,7 +50,7 @@ func TestHistoryOfTheArchive(t *testing.T) {
 	}
 }
 
-// What was read where it comes from is not unread here, though nobody says who read it.
+// Mail read at its origin is not unread here, though its reader is unknown.
 func TestImportRead(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -77,7 +77,7 @@ func TestImportRead(t *testing.T) {
 	}
 }
 
-// TestErasureTakesNothingElse holds that what followed from an erased message besides is known when the room is opened
+// TestErasureTakesNothingElse checks that the other effects of an erased message are known when the room is opened
 // again, which openRoom compares: whose turn it is in a role, and which door reached an agent.
 func TestErasureTakesNothingElse(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})

@@ -52,7 +52,7 @@ func openJSONL(b *testing.B, dir string, opts jsonl.Options) *jsonl.Journal {
 	return j
 }
 
-// BenchmarkRoomSend is durable sends by 1, 8, 64 and 512 senders at once.
+// BenchmarkRoomSend measures durable sends by 1, 8, 64 and 512 concurrent senders.
 func BenchmarkRoomSend(b *testing.B) {
 	for _, writers := range []int{1, 8, 64, 512} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -113,7 +113,7 @@ func fillStore(b *testing.B, n int) *journaltest.Store {
 	return store
 }
 
-// BenchmarkInbox is a look at 20 unread messages among many read ones.
+// BenchmarkInbox reads 20 unread messages among many read ones.
 func BenchmarkInbox(b *testing.B) {
 	for _, old := range []int{0, 10_000, 1_000_000} {
 		b.Run(fmt.Sprintf("old=%d", old), func(b *testing.B) {
@@ -126,7 +126,7 @@ func BenchmarkInbox(b *testing.B) {
 			if _, err := v.Inbox(b.Context(), mail.InboxQuery{}); err != nil {
 				b.Fatal(err)
 			}
-			heapSize() // what filling left behind is not the look's to sweep
+			heapSize() // the query must not pay for garbage from filling
 			b.ResetTimer()
 			for b.Loop() {
 				page, err := v.Inbox(b.Context(), mail.InboxQuery{})
@@ -138,8 +138,8 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
-// BenchmarkInboxPage is what a person's page asks for: the newest 50 of a mailbox of 5,000, and what stands badly
-// among as many.
+// BenchmarkInboxPage reads the data of a person's page: the newest 50 of a mailbox of 5,000, and the stuck mail among
+// as many.
 func BenchmarkInboxPage(b *testing.B) {
 	for _, read := range []bool{true, false} {
 		n := 0
@@ -243,8 +243,7 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkDesk is the user's desk of a mailbox with many messages: as it is made anew after something has happened,
-// and as it is found again.
+// BenchmarkDesk reads the user's desk of a mailbox with many messages: rebuilt after an event, and from the cache.
 func BenchmarkDesk(b *testing.B) {
 	const mailbox = 100_000
 	store := &journaltest.Store{}
@@ -295,7 +294,7 @@ func BenchmarkDesk(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister is agents that come onto the roster of one room, so many of them, one after the other.
+// BenchmarkRegister registers many agents in one room, one after the other.
 func BenchmarkRegister(b *testing.B) {
 	for _, name := range []string{"agent-%d", "代理人-%d"} {
 		for _, agents := range []int{2500, 5000, 10000} {

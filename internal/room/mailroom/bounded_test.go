@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// TestP12_NamesAreBounded holds that names which come and go do not stay for good: those that mail was sent to or read
-// by and nobody bore, and those of agents that were retired long ago.
+// TestP12_NamesAreBounded checks that short-lived names do not stay for good: those that mail was sent to or read by
+// and no one bore, and those of agents that were retired long ago.
 func TestP12_NamesAreBounded(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	opts := Options{Now: func() time.Time { return now }, Limits: policy.Limits{PerMinute: -1}}
@@ -69,7 +69,7 @@ func TestP12_NamesAreBounded(t *testing.T) {
 	}
 }
 
-// TestP12_Bounded holds that what agents do over and over does not make the room larger for good.
+// TestP12_Bounded checks that repeated acts of agents do not make the room larger for good.
 func TestP12_Bounded(t *testing.T) {
 	d := newDesk(t, policy.Limits{})
 	register := func(p mail.Presence) {
@@ -79,7 +79,7 @@ func TestP12_Bounded(t *testing.T) {
 		}
 	}
 	sent := d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
-	// a repetition, and a word to somebody to whom the person says nothing
+	// a repetition, and a word to an agent to whom the person says nothing
 	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
 	register(mail.Presence{Name: "eve"})
 	d.send("bob", to("eve", "a word"))
@@ -102,7 +102,7 @@ func TestP12_Bounded(t *testing.T) {
 	if got := len(d.room.state.Members["bob"].Freezes); got > policy.MaxFreezes {
 		t.Errorf("%d spans in which bob was frozen are kept, want %d at most", got, policy.MaxFreezes)
 	}
-	// It was thawed for as long as it was frozen, five hours, of which some count as frozen now.
+	// It was thawed for as long as it was frozen, five hours, some of which count as frozen now.
 	d.now = d.now.Add(time.Second)
 	if it, err := d.room.As("bob").Message(t.Context(), sent.ID); err != nil || it.State != mail.Expired {
 		t.Errorf("mail for an hour stands as %s, %v, want that it expired", it.State, err)

@@ -10,14 +10,14 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// breaker is the one of a room. Whoever asks it holds mu.
+// breaker is the breaker of a room. Its callers hold mu.
 type breaker struct {
 	mu  sync.Mutex
 	own map[mail.ID]bool // messages that this process sends, in a room that others write to
 	*check.Breaker
 }
 
-// begin notes, until done, that this process sends a message.
+// begin records, until done, that this process sends a message.
 func (b *breaker) begin(id mail.ID) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,11 +34,11 @@ func (v *view) admit(ctx context.Context, p *check.Plan, again bool) (*mail.Sent
 	now := v.opts.Now()
 	m := p.Here()
 	var known mail.Seq
-	v.read(func(s *fold.State, _ mail.Time) { known = s.Seq }) // before: apply compares with what is sent from then on
+	v.read(func(s *fold.State, _ mail.Time) { known = s.Seq }) // first: apply compares with later messages
 	v.breaker.mu.Lock()
 	from, to := v.breaker.Ends(m)
 	v.breaker.mu.Unlock()
-	p.Repeat = check.RepeatOf(m, from, to) // of a long text, which nobody waits for
+	p.Repeat = check.RepeatOf(m, from, to) // outside the lock: the text may be long
 	v.breaker.mu.Lock()
 	same, tripped := v.breaker.Admit(m, p.Peers, p.Repeat, again, p.Depth, now)
 	v.breaker.mu.Unlock()
@@ -55,7 +55,7 @@ func (v *view) admit(ctx context.Context, p *check.Plan, again bool) (*mail.Sent
 			sent.Duplicate = true
 		}
 	})
-	if tripped.Err == nil && sent == nil { // what it repeats was erased since, or is settled and asked anew
+	if tripped.Err == nil && sent == nil { // the repeated message was erased since, or is settled and asked again
 		return v.admit(ctx, p, true)
 	}
 	return sent, v.tripped(ctx, tripped)
@@ -68,7 +68,7 @@ func (r *Room) repetition(m *mail.Message) *check.Trip {
 	return r.breaker.TripOfRepeat(m)
 }
 
-// refused returns what the cause of an error is told. Of a limit the person is told too.
+// refused returns the error for its cause. The person is also told of a limit.
 func (v *view) refused(ctx context.Context, err error) error {
 	if t, ok := errors.AsType[*check.Trip](err); ok {
 		return v.tripped(ctx, t)
@@ -76,7 +76,7 @@ func (v *view) refused(ctx context.Context, err error) error {
 	return err
 }
 
-// tripped tells the person of a trip, once, and returns what its cause is told.
+// tripped tells the person of a trip, once, and returns the error for its cause.
 func (v *view) tripped(ctx context.Context, t *check.Trip) error {
 	v.opts.Observe.Tripped()
 	if v.news(t) {
@@ -92,8 +92,8 @@ func (r *Room) news(t *check.Trip) bool {
 	return r.breaker.News(t, r.opts.Now())
 }
 
-// tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever
-// caused it has no part in that.
+// tellUser puts a notice of the post office into the person's mailbox. A failure to write it is only logged: the
+// caller that caused the notice is not concerned.
 func (r *Room) tellUser(ctx context.Context, subject, body string) {
 	if _, err := r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{To: mail.Recipients{string(mail.User)},
 		Type: string(mail.Status), Subject: subject, Body: body}); err != nil {

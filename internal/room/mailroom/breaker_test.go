@@ -60,8 +60,8 @@ func (d *desk) notices() int {
 	return n
 }
 
-// saw holds that both sides see a trip: the sender's answer says these words, and the user has one notice, which names
-// the limit.
+// saw checks that both sides see a trip: the sender's answer says these words, and the user has one notice, which
+// names the limit.
 func (d *desk) saw(err error, words, limit string) {
 	d.Helper()
 	if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "nothing was sent") {
@@ -87,8 +87,8 @@ func (d *desk) wantTold(limit string) {
 	}
 }
 
-// Each trip of a breaker is seen by the sender, in the answer, and by the user, in a notice that says which limit it
-// was. The budget of rings is in package wake: TestP12_Budget.
+// The sender sees each trip of a breaker in the answer, and the user in a notice that names the limit. The budget of
+// rings is in package wake: TestP12_Budget.
 func TestP12_TripsAreSeen(t *testing.T) {
 	send := func(d *desk, from mail.Name, m mail.Draft) error {
 		_, err := d.room.As(from).Send(d.Context(), m)
@@ -127,7 +127,7 @@ func TestP12_TripsAreSeen(t *testing.T) {
 	})
 }
 
-// claude-code#94000: a cap that cannot be moved breaks honest work. Each can be moved, and be taken away.
+// claude-code#94000: a cap that cannot be moved breaks honest work. Each can be moved, and removed.
 func TestP12_LimitsAreTunable(t *testing.T) {
 	d := newDesk(t, policy.Limits{Exchanges: -1, RepeatWindow: -1, PerMinute: -1, Depth: -1})
 	var id mail.ID
@@ -204,7 +204,7 @@ func TestP12_PolitenessLoop(t *testing.T) {
 	if n := d.notices(); n != 1 {
 		t.Errorf("%d notices to the user, want one a trip", n)
 	}
-	// about a task: work goes on
+	// about a task: work continues
 	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.TaskDone), Body: "done"})
 	loop(policy.DefaultExchanges)
 	d.refused("ann", to("bob", "enough"))
@@ -213,12 +213,12 @@ func TestP12_PolitenessLoop(t *testing.T) {
 	d.refused("ann", to("bob", "enough again"))
 	d.now = d.now.Add(policy.DefaultExchangeWindow + 1)
 	loop(2)
-	for i := range 3 * policy.DefaultExchanges { // one who reports much is no loop
+	for i := range 3 * policy.DefaultExchanges { // a sender of many reports is no loop
 		d.send("ann", to("bob", "progress %d", i))
 	}
 }
 
-// Two agents that wake each other, one of whom the other knows by its role only, are stopped however slow they are: a
+// Two agents that wake each other, one of whom the other knows only by its role, are stopped however slow they are: a
 // ring that is answered costs none of the budget of rings.
 func TestP12_WakingLoop(t *testing.T) {
 	d := newDesk(t, policy.Limits{})
@@ -252,7 +252,7 @@ func TestP12_WakingLoop(t *testing.T) {
 	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Type: string(mail.TaskAssigned), Body: "work"})
 	loop()
 	d.send(mail.User, to("orchestrator", "go on"))
-	for range 4 * policy.DefaultExchanges { // which wakes nobody
+	for range 4 * policy.DefaultExchanges { // which wakes no one
 		d.send(next(mail.Custom, mail.Custom))
 	}
 	for range 4 * policy.DefaultExchanges { // the loop that a team is for

@@ -56,7 +56,7 @@ func (v *view) Claim(ctx context.Context, r mail.ClaimRequest) (out mail.Claimed
 	return out, nil
 }
 
-// Held reports whether anybody holds anything, for which others may wait: they are told by an open room only.
+// Held reports whether anyone holds a claim, for which others may wait: only an open room tells them.
 func (r *Room) Held() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -66,10 +66,10 @@ func (r *Room) Held() bool {
 	})
 }
 
-// claimsEvery is how often it is looked whether what somebody waits for is free, while anybody does.
+// claimsEvery is how often to check whether awaited targets are free, while anyone waits.
 const claimsEvery = time.Second
 
-// watchClaims looks, until ctx ends, after those who wait for what others hold, and after what programs hold.
+// watchClaims checks, until ctx ends, the waits for claims of others, and the claims of programs.
 func (r *Room) watchClaims(ctx context.Context) {
 	r.claimed.Give()
 	for {
@@ -83,8 +83,8 @@ func (r *Room) watchClaims(ctx context.Context) {
 	}
 }
 
-// lookAtClaims journals which claims ended with their programs and, as the room's keeper, tells who waits for what is
-// free. It reports whether there is anything to look at later.
+// lookAtClaims journals which claims ended with their programs and, as the room's keeper, tells waiting members what
+// is free. It reports whether there is anything to check later.
 func (r *Room) lookAtClaims(ctx context.Context) (more bool) {
 	keeps := r.Keeps()
 	r.view(check.Caller{Who: mail.System}).check(func(v *check.View) {

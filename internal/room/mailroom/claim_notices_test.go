@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP12_ClaimNotices has agents take, give up, write and wait at random for an hour, as fast as they can: however
-// often, each is told only so much, and who waits at the end is told that it is free.
+// TestP12_ClaimNotices makes agents take, give up, write and wait at random for an hour, as fast as they can: each
+// gets a limited number of notices, and an agent that waits at the end is told that its target is free.
 func TestP12_ClaimNotices(t *testing.T) {
 	for _, rule := range []policy.ClaimRule{policy.ClaimsRefuse, policy.ClaimsWarn} {
 		for _, reads := range []bool{true, false} {
@@ -97,7 +97,7 @@ func claimStorm(l *lab, reads bool) {
 	}
 	l.Logf("told: %d free, %d waits, %d writes", kinds[0], kinds[1], kinds[2])
 
-	// Whoever waits still is told, once it has seen what it was told before.
+	// An agent that still waits is told, once it has seen its earlier notices.
 	for _, a := range agents {
 		_, err := l.room.As(a).Claim(l.Context(), mail.ClaimRequest{All: true})
 		l.must(err)
@@ -118,7 +118,7 @@ func claimStorm(l *lab, reads bool) {
 	}
 }
 
-// readAll has an agent see all that it was told.
+// readAll makes an agent read all its notices.
 func (l *lab) readAll(n mail.Name) {
 	l.Helper()
 	for {

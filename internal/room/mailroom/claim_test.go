@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestOneHolderOnMachines holds P15 over three machines: agents on each of them take and give up at once what is in
-// each other's way, and from the answer that one holds it to its giving up, nobody else does.
+// TestOneHolderOnMachines checks P15 on three machines: agents on each of them concurrently take and give up
+// conflicting targets, and while one holds a target, from the answer until it gives it up, no other does.
 func TestOneHolderOnMachines(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		f := newFleet(t, 3, Options{})
@@ -61,8 +61,8 @@ func TestOneHolderOnMachines(t *testing.T) {
 	})
 }
 
-// TestHeldNoMore holds P15 where a machine has not heard that what an agent held was given up and taken elsewhere: it
-// does not answer from what it knows that the agent still holds it.
+// TestHeldNoMore checks P15 when a machine has not heard that an agent's claim was given up and taken elsewhere: it
+// does not answer from its old knowledge that the agent still holds it.
 func TestHeldNoMore(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		f := newFleet(t, 2, Options{})

@@ -11,9 +11,9 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestClockJumps has a room used while its clock is set forward and back: by the hours of a sleep, by years, before
-// 1970 and to the last year that a line can hold. Nothing that was sent is lost or comes in another order, nobody is
-// kept from sending, and the room opened again is the same.
+// TestClockJumps uses a room while its clock is set forward and back: by the hours of a sleep, by years, before 1970
+// and to the last year that a line can hold. No message is lost or reordered, no one is kept from sending, and the
+// room opened again is the same.
 func TestClockJumps(t *testing.T) {
 	base := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 	now := base

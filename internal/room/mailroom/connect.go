@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Bridges implements mail.Connector. The room keeps the list; who runs the bridges fills in how they fare.
+// Bridges implements mail.Connector. The room keeps the list; the owner of the bridges fills in their state.
 func (v *view) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 	out := []mail.BridgeStatus{}
 	v.read(func(s *fold.State, _ mail.Time) {
@@ -50,7 +50,7 @@ func (v *view) RemoveBridge(ctx context.Context, id string) error {
 	return err
 }
 
-// SyncBridge implements mail.Connector. A room alone has nothing to bring in step.
+// SyncBridge implements mail.Connector. A room alone has nothing to synchronize.
 func (v *view) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, error) {
 	if err := v.NeedUser("sync a bridge"); err != nil {
 		return mail.BridgeStatus{}, err

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// hitsLooked is how many hits are looked at, for each conversation that is asked for, before the best of them are
-// known. A common word has as many hits as the room has messages.
+// hitsLooked is how many hits are read, for each requested conversation, before the best of them are known. A common
+// word has as many hits as the room has messages.
 const hitsLooked = 10
 
 // hits are those of one conversation.
@@ -20,11 +20,11 @@ type hits struct {
 }
 
 // byConversation returns the conversations with a message that f accepts, those with the newest such message first,
-// each as its best one. It looks at hits from the newest on, whatever page is asked for, until it has enough
-// conversations: what lies behind counts for none of them.
+// each as its best one. It reads hits from the newest on, whatever page is requested, until it has enough
+// conversations: older hits count for none of them.
 func (v *view) byConversation(ctx context.Context, f *fold.Filter, n int,
 	search func(context.Context, *fold.Filter, int) ([]mail.Item, error)) (mail.Page, error) {
-	var page []*hits // behind the place that was asked for
+	var page []*hits // after the requested position
 	known := make(map[mail.ID]*hits)
 	step, most := *f, min(hitsLooked*n, mail.MaxLimit)
 	step.Text, step.Reach = nil, fold.Reach{Newest: true}

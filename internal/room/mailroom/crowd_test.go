@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// A room that is written to faster than retention's hour goes round stays as large as it may be, and half as large
-// again. What must not be let go does not have it run for every message.
+// A room that is written to faster than the hourly retention stays within its limit and half as much again. Messages
+// that must not be trimmed do not make retention run for every message.
 func TestP11_CrowdIsTrimmed(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 20},
@@ -25,7 +25,7 @@ func TestP11_CrowdIsTrimmed(t *testing.T) {
 		for i := range 400 {
 			typ := "status"
 			if i%10 == 0 {
-				typ = "question" // which stays as long as it is open
+				typ = "question" // which stays while it is open
 			}
 			if _, err := room.As(mail.User).Send(ctx, mail.Draft{To: mail.Recipients{"all"}, Type: typ,
 				Body: fmt.Sprint(i)}); err != nil {

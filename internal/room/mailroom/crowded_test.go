@@ -10,9 +10,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestP12_OpeningReadsNoTexts holds that a room which is opened only to see what it has for the user reads no texts:
-// of the rows of a thousand rooms few are shown, and of most rooms nobody searches for anything. What is searched for
-// is found, and indexed, all the same.
+// TestP12_OpeningReadsNoTexts checks that a room which is opened only to see what it has for the user reads no texts:
+// of the rows of a thousand rooms few are shown, and most rooms are never searched. A search still finds, and
+// indexes, everything.
 func TestP12_OpeningReadsNoTexts(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		var previews atomic.Int32

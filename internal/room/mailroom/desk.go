@@ -25,8 +25,8 @@ func (v *view) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	return out, err
 }
 
-// DeskRows returns the desk of the room without what is in its texts. Of the desks of a thousand rooms few rows are
-// shown, and Preview is asked for those.
+// DeskRows returns the desk of the room without the content of its texts. Of the desks of a thousand rooms few rows
+// are shown, and Preview is called for those.
 func (r *Room) DeskRows(q mail.DeskQuery) (mail.Desk, error) {
 	q, err := q.Checked()
 	if err != nil {
@@ -47,8 +47,8 @@ func (r *Room) DeskRows(q mail.DeskQuery) (mail.Desk, error) {
 	return out, err
 }
 
-// Preview completes rows but for their bodies, of which they show the beginning. What was erased meanwhile is left
-// out.
+// Preview completes rows except for their bodies, of which they show the beginning. It omits messages that were
+// erased meanwhile.
 func (r *Room) Preview(ctx context.Context, rows []mail.Conversation) ([]mail.Conversation, error) {
 	items := make([]mail.Item, len(rows))
 	for i := range rows {
@@ -66,8 +66,8 @@ func (r *Room) Preview(ctx context.Context, rows []mail.Conversation) ([]mail.Co
 	return there, err
 }
 
-// desks keeps desks until something happens. A large mailbox takes milliseconds to go through, and several pages may
-// look at it again and again.
+// desks caches desks until something happens. A large mailbox takes milliseconds to walk, and several pages may look
+// at it again and again.
 type desks struct {
 	mu   sync.Mutex // taken after Room.mu
 	last map[mail.Place]*fold.Conversations

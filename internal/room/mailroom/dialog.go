@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Asking returns the agents that are at a dialog of their client, those that have stood longest first.
+// Asking returns the agents that are at a dialog of their client, those that have waited longest first.
 func (r *Room) Asking() (list []mail.Agent) {
 	now := r.now()
 	r.mu.RLock()
@@ -26,8 +26,8 @@ func (v *view) show(s *fold.State, m *fold.Member, now mail.Time) mail.Agent {
 	return a
 }
 
-// unname takes out of dialogs what they are about, unless the person calls: a model has chosen it, or the server of a
-// tool, and no other model is to read it.
+// unname removes the content of dialogs, unless the person calls: a model has chosen it, or the server of a tool, and
+// no other model must read it.
 func (v *view) unname(list []mail.Dialog) {
 	for i := range list {
 		if !v.isPerson() {
@@ -36,10 +36,11 @@ func (v *view) unname(list []mail.Dialog) {
 	}
 }
 
-// isPerson reports whether the user calls, and not a script of theirs, or the post office, which tells the user.
+// isPerson reports whether the caller is the user, and not a script of theirs, or the post office, which tells the
+// user.
 func (v *view) isPerson() bool { return v.IsUser() && v.Means != mail.ByScript || v.Who == mail.System }
 
-// unnamed is a dialog without what it is about.
+// unnamed is a dialog without its content.
 func unnamed(d mail.Dialog) mail.Dialog {
 	d.Tool, d.Worker, d.Sum = "", "", ""
 	return d

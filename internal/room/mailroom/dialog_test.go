@@ -16,8 +16,8 @@ func aDialog(id mail.ID) mail.DialogChange {
 		Sum: strings.Repeat("0f", 32)}}
 }
 
-// TestP5_WhoEndsDialogs: the user ends a dialog by an act of their own, the post office itself and a machine that has
-// joined may, and no credential; the journal has by which.
+// TestP5_WhoEndsDialogs: the user may end a dialog by an act of their own, the post office itself and a machine that
+// has joined may, and no credential may; the journal records the means.
 func TestP5_WhoEndsDialogs(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	must := (&lab{T: t}).must
@@ -70,7 +70,7 @@ func TestP5_WhoEndsDialogs(t *testing.T) {
 	}
 }
 
-// TestDialogsAreCompacted: compaction takes the events of dialogs, and the checkpoint has those that stand.
+// TestDialogsAreCompacted: compaction removes the events of dialogs, and the checkpoint has the open ones.
 func TestDialogsAreCompacted(t *testing.T) {
 	store := newStore(t)
 	room := reopen(t, store, "lab", Options{})

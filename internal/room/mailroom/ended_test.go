@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/check"
 )
 
-// programs are those of a machine, as a test has them end.
+// programs are those of a machine; a test ends them.
 type programs struct {
 	mu    sync.Mutex
 	ended map[string]bool
@@ -31,7 +31,7 @@ func (p *programs) isEnded(program string) bool {
 	return p.ended[program]
 }
 
-// options have all programs run that have not ended.
+// options make all programs run that have not ended.
 func (p *programs) options() Options {
 	return Options{
 		Ended: p.isEnded, Alive: func(program string) bool { return program != "" && !p.isEnded(program) },
@@ -68,8 +68,8 @@ func (l *lab) inbox(as mail.Name) (bodies []string) {
 	return bodies
 }
 
-// TestKilledServerFreesName holds that an MCP server that was killed gives its name back although the client that
-// started it runs on, that what is started next has its mailbox, and that one that lives keeps its name.
+// TestKilledServerFreesName checks that an MCP server that was killed gives its name back although the client that
+// started it still runs, that the next one to start has its mailbox, and that a live one keeps its name.
 func TestKilledServerFreesName(t *testing.T) {
 	var p programs
 	inLab(t, p.options(), func(l *lab) {
@@ -96,13 +96,13 @@ func TestKilledServerFreesName(t *testing.T) {
 		if got := l.agent("ann").State; got != mail.Frozen {
 			l.Errorf("the frozen one is %s", got)
 		}
-		// what the killed one's client starts may be another agent
+		// the client of the killed one may start another agent
 		l.wantServer("cay", "cay", "c6", "client2", "server6")
 	})
 }
 
-// TestDeadNameIsTakenOnce holds that of two programs that start at once, after the one before was killed, one gets the
-// name and the other the next.
+// TestDeadNameIsTakenOnce checks that of two programs that start at the same time, after the previous one was killed,
+// one gets the name and the other the next.
 func TestDeadNameIsTakenOnce(t *testing.T) {
 	var p programs
 	room, _ := openRoom(t, "lab", p.options())
@@ -137,8 +137,8 @@ func TestDeadNameIsTakenOnce(t *testing.T) {
 	room.endDead(t.Context())
 }
 
-// TestRoleMailOfTheDead holds that mail for a role does not wait for a holder whose program has ended: it goes to the
-// next one when that looks, and what is sent later does not go to the dead one at all.
+// TestRoleMailOfTheDead checks that mail for a role does not wait for a holder whose program has ended: it goes to
+// the next one when that looks, and later mail does not go to the dead one at all.
 func TestRoleMailOfTheDead(t *testing.T) {
 	var p programs
 	inLab(t, p.options(), func(l *lab) {
@@ -180,7 +180,7 @@ func TestRoleMailOfTheDead(t *testing.T) {
 	})
 }
 
-// TestBound holds that an agent that needs no session lives as long as the program that it is bound to, whatever it
+// TestBound checks that an agent that needs no session lives as long as the program that it is bound to, whatever it
 // and others do meanwhile, and may be bound to another only then.
 func TestBound(t *testing.T) {
 	var p programs
@@ -229,8 +229,8 @@ func TestBound(t *testing.T) {
 	})
 }
 
-// TestRetiredComesBack holds that an agent that was taken off the roster and comes back has all that it had: what it
-// has read and not, its threads and what it sent.
+// TestRetiredComesBack checks that an agent that was taken off the roster and comes back has everything that it had:
+// its read and unread mail, its threads and its sent mail.
 func TestRetiredComesBack(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann", Roles: []string{"builder"}})

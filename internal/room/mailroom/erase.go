@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// erasedWithin is how long the person waits for other machines to erase what they have of a message.
+// erasedWithin is how long the person waits for other machines to erase their copies of a message.
 const erasedWithin = 3 * time.Second
 
 // Erase implements mail.Keeper.
@@ -36,11 +36,11 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	return v.erasedElsewhere(ctx, id)
 }
 
-// readWithin is how long an erasure waits until this machine has read what others wrote.
+// readWithin is how long an erasure waits until this machine has read the events of others.
 const readWithin = 2 * time.Second
 
-// there returns an error if there is no such message, or if this machine cannot know: it may not have read yet what
-// another machine acknowledged.
+// there returns an error if there is no such message, or if this machine cannot know: it may not have read yet an
+// event that another machine acknowledged.
 func (v *view) there(ctx context.Context, id mail.ID) error {
 	missing := func() error {
 		if _, err := v.Message(ctx, id); err != nil && !v.waits(id) {
@@ -66,7 +66,7 @@ func (v *view) there(ctx context.Context, id mail.ID) error {
 	return missing()
 }
 
-// erasedElsewhere waits for the other machines to erase what they have of a message, and says which have not.
+// erasedElsewhere waits for the other machines to erase their copies of a message, and says which have not.
 func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
 	waited := time.After(erasedWithin)
 	for {
@@ -91,9 +91,9 @@ func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
 	}
 }
 
-// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done, here
-// if other machines follow the room. What followed from the message and its receipts besides (whose turn it is in a
-// role, which door reached an agent) a checkpoint says from then on; keys that stand in one line with that of the
+// finishErasure rewrites the files that hold a message whose erasure is journalled, and journals that it is done,
+// here if other machines follow the room. A checkpoint then preserves the other effects of the message and its
+// receipts (whose turn it is in a role, which door reached an agent); keys that are in one line with that of the
 // message are journalled once more.
 func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	r.keeping.Lock()
@@ -137,7 +137,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	return err
 }
 
-// rewriteWithout removes a message, and what is about it alone, from the journal and from the index.
+// rewriteWithout removes a message, and the events about it alone, from the journal and from the index.
 func (r *Room) rewriteWithout(ctx context.Context, c journal.Compacter, id mail.ID) error {
 	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
@@ -149,14 +149,14 @@ func (r *Room) rewriteWithout(ctx context.Context, c journal.Compacter, id mail.
 	return r.index.Erase(id) // after the journal, or it would be indexed from there again
 }
 
-// isLost reports whether an event did not count, which a checkpoint says.
+// isLost reports whether an event did not count, according to a checkpoint.
 func (r *Room) isLost(seq mail.Seq) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return seq < r.state.Marked && r.state.IsVoid(seq)
 }
 
-// owed returns the messages that this machine has still to erase.
+// owed returns the messages that this machine still has to erase.
 func (r *Room) owed() (ids []mail.ID) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -174,8 +174,8 @@ func (r *Room) owed() (ids []mail.ID) {
 	return ids
 }
 
-// finishErasures does what a crash, or the disk, left undone, and what others asked for. What cannot be done now keeps
-// nobody from anything else.
+// finishErasures completes erasures that a crash, or the disk, interrupted, and those that others requested. A
+// failure does not hold up anything else.
 func (r *Room) finishErasures(ctx context.Context) error {
 	var errs []error
 	for _, id := range r.owed() {
@@ -189,7 +189,7 @@ func (r *Room) finishErasures(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// respendBeside journals once more the keys that stand in one event with that of an erased message.
+// respendBeside journals once more the keys that are in one event with that of an erased message.
 func (r *Room) respendBeside(ctx context.Context, id mail.ID) error {
 	r.mu.RLock()
 	lines := slices.Clone(r.state.Spent.Lines)

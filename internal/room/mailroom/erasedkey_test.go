@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// journalled returns all that the journal and its archive have, as JSON.
+// journalled returns the content of the journal and its archive, as JSON.
 func journalled(t *testing.T, r *Room) string {
 	t.Helper()
 	var b strings.Builder
@@ -37,9 +37,9 @@ func journalled(t *testing.T, r *Room) string {
 	return b.String()
 }
 
-// TestP11_ErasedKeys holds that the idempotency key of an erased message, in which its sender may have said anything,
-// is in no line of the journal either, wherever retention has put it; and that the keys of other messages, which stand
-// in the same line, are still known.
+// TestP11_ErasedKeys checks that the idempotency key of an erased message, in which its sender may have said
+// anything, is in no line of the journal either, wherever retention has put it; and that the keys of other messages
+// in the same line are still known.
 func TestP11_ErasedKeys(t *testing.T) {
 	for name, bury := range map[string]func(t *testing.T, r *Room, sent []mail.ID){
 		"hot": func(*testing.T, *Room, []mail.ID) {},
@@ -89,7 +89,7 @@ func TestP11_ErasedKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opts := Options{Retention: policy.Retention{Count: 1}}
 			room, _ := openRoom(t, "lab", opts)
-			if name == "when there were too many" { // which this test pretends
+			if name == "when there were too many" { // which this test simulates
 				room = reopen(t, inMemory(t), "lab", opts)
 				t.Cleanup(func() { room.Close() })
 			}

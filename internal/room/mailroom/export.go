@@ -20,7 +20,7 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 				hot[r.Msg.ID] = true
 			}
 		})
-		// What moves to the archive meanwhile comes in its place among the hot.
+		// A message that moves to the archive meanwhile is exported among the hot ones.
 		cold := func(h *fold.Header, _ mail.Seq, _ *mail.Message) bool { return !hot[h.ID] }
 		for rec, err := range v.archivedRecords(ctx, fold.Reach{}, cold) {
 			if err != nil {
@@ -46,7 +46,7 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
-// exported returns messages that were hot when the export began, in order, but for those that were erased meanwhile.
+// exported returns messages that were hot when the export began, in order, except those that were erased meanwhile.
 func (v *view) exported(ctx context.Context, ids []mail.ID) (items []mail.Item, err error) {
 	var moved []mail.ID
 	v.read(func(s *fold.State, now mail.Time) {

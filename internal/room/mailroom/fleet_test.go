@@ -35,8 +35,8 @@ type post struct {
 }
 
 // newFleet opens a room on machines m0, m1 and so on, all of which follow it; m0 looks after it. It must be called in
-// a bubble of synctest. When the test ends all have to have come to the same, each also when it opens the room again,
-// and so has a machine that follows it from its first event.
+// a bubble of synctest. When the test ends all must have the same state, each even when it opens the room again, and
+// so must a machine that follows it from its first event.
 func newFleet(t *testing.T, machines int, opts Options) *fleet {
 	t.Helper()
 	f := &fleet{T: t, opts: opts}
@@ -63,7 +63,7 @@ func (f *fleet) start(machines int) {
 	}
 }
 
-// add has one more machine open the room.
+// add makes one more machine open the room.
 func (f *fleet) add() *post {
 	f.Helper()
 	p := &post{disk: f.store.Machine(), opts: f.opts}
@@ -104,7 +104,7 @@ func (f *fleet) agree() {
 	skip := 0
 	compare := func(who string, r *Room) {
 		f.Helper()
-		r.mu.RLock() // who opens a room applies what it has written
+		r.mu.RLock() // a machine that opens a room applies its own events
 		defer r.mu.RUnlock()
 		if diff := cmp.Diff(want[skip:], common(r.state, now)[skip:]); diff != "" {
 			f.Errorf("%s differs (-m0 +%[1]s):\n%s", who, diff)
@@ -119,7 +119,7 @@ func (f *fleet) agree() {
 			f.Error(err)
 		}
 		p.open(f.T)
-		skip = 1 // who opens a room may write that it has nothing to erase, and be further by that
+		skip = 1 // a machine that opens a room may write that it has nothing to erase, and so be further
 		compare(string(p.opts.Machine)+" opened again", p.Room)
 	}
 	late := f.store.Machine().Open()
@@ -137,7 +137,7 @@ func (f *fleet) agree() {
 	compare("a machine that comes late", r)
 }
 
-// settle returns when all machines have applied everything. Those that have to open the room again do.
+// settle returns when all machines have applied everything. Those that must open the room again do.
 func (f *fleet) settle() {
 	last := f.store.Open().Last()
 	for _, p := range f.posts {
@@ -146,24 +146,24 @@ func (f *fleet) settle() {
 			case <-p.Reopen():
 				f.must("close", p.Close())
 				p.open(f.T)
-			case <-time.After(time.Minute): // it is broken before it says that it is to be opened again
+			case <-time.After(time.Minute): // it is broken before it says that it must be opened again
 				f.Fatalf("settle: %v", err)
 			}
 		}
 	}
 }
 
-// common is dump without what is on its way to the archive, which each machine compacts for itself.
+// common is Dump without the messages on their way to the archive, which each machine compacts for itself.
 func common(s *fold.State, now mail.Time) []string {
 	return slices.DeleteFunc(foldtest.Dump(s, now), func(line string) bool {
 		return strings.HasPrefix(line, "leaving ")
 	})
 }
 
-// race has several do something at once: each has checked what it wants before any event of another is applied. They
-// come in the order of the journal.
+// race runs several acts concurrently: each makes its checks before any event of another is applied. Their events
+// follow in the order of the journal.
 func (f *fleet) race(acts ...func()) {
-	synctest.Wait() // all know of what was done before
+	synctest.Wait() // all know the earlier events
 	var release []func()
 	for _, p := range f.posts {
 		release = append(release, p.disk.Hold())
@@ -192,7 +192,7 @@ func (f *fleet) must(what string, err error) {
 	}
 }
 
-// wantError fails the test unless err has the code, and says all of some words.
+// wantError fails the test unless err has the code, and contains all of some words.
 func (f *fleet) wantError(what string, err error, code mail.Code, words ...string) {
 	f.Helper()
 	if mail.CodeOf(err) != code || err == nil {

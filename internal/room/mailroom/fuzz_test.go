@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FuzzParseToken holds that no token, which anybody may show, opens a room whose name cannot be one.
+// FuzzParseToken checks that no token, which anyone may present, opens a room whose name cannot be one.
 func FuzzParseToken(f *testing.F) {
 	for _, s := range []string{"pp." + base64.RawURLEncoding.EncodeToString([]byte("lab")) + ".SECRET", "pp..x",
 		"pp.Li4.x", "pp.L2V0Yw.x", "pp-operator.X", "pp.bGFi.", "\x00"} {

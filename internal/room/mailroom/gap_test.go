@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/room/fold/foldtest"
 )
 
-// TestErasedBetweenCheckpoints erases a message that stood before one checkpoint and kept a turn from ending behind
-// it. When the room is opened again, that stands as before: the checkpoint of the erasure says it.
+// TestErasedBetweenCheckpoints erases a message that came before one checkpoint and kept a turn from ending after it.
+// When the room is opened again, that effect is unchanged: the checkpoint of the erasure has it.
 func TestErasedBetweenCheckpoints(t *testing.T) {
 	room, store := openRoom(t, "lab", Options{})
 	ctx := t.Context()
@@ -40,7 +40,7 @@ func TestErasedBetweenCheckpoints(t *testing.T) {
 	}
 	turn(mail.TurnStart)
 	asked, unrelated := send("ann", "Which?"), send("user", "x")
-	erase(unrelated) // behind which stands a checkpoint
+	erase(unrelated) // a checkpoint follows
 	turn(mail.TurnEnd)
 	erase(asked)
 	want := foldtest.Dump(room.state, room.now())
@@ -54,8 +54,8 @@ func TestErasedBetweenCheckpoints(t *testing.T) {
 	}
 }
 
-// TestErasedWhileBehind erases mail that a machine, which lags, has not read. What followed from it is known there
-// too, when the room is opened again, as the machine asks for.
+// TestErasedWhileBehind erases mail that a lagging machine has not read. Its effects are known there too, when the
+// room is opened again, as the machine requests.
 func TestErasedWhileBehind(t *testing.T) {
 	inMemory(t)
 	bubble(t, 2, Options{Limits: policy.Limits{Exchanges: -1}}, func(f *fleet) {
@@ -90,8 +90,9 @@ func TestErasedWhileBehind(t *testing.T) {
 	})
 }
 
-// TestRepeatedBeforeACheckpoint has two machines send one text, the second of which lags: it comes to know at once of
-// the first message, of its own, which does not count, and of a checkpoint behind them. Its sender is told the first.
+// TestRepeatedBeforeACheckpoint makes two machines send one text, the second of which lags: it learns at the same
+// time of the first message, of its own, which does not count, and of a checkpoint after them. Its sender is told the
+// first.
 func TestRepeatedBeforeACheckpoint(t *testing.T) {
 	inMemory(t)
 	bubble(t, 2, Options{}, func(f *fleet) {
@@ -121,7 +122,7 @@ func TestRepeatedBeforeACheckpoint(t *testing.T) {
 	})
 }
 
-// TestReadAfterRetention has an agent read mail of its role on a machine that lags, when another has been given it and
+// TestReadAfterRetention makes an agent read mail of its role on a lagging machine, after another was given it and
 // has read it, and retention has taken it. It is told that it came too late.
 func TestReadAfterRetention(t *testing.T) {
 	inMemory(t)

@@ -18,7 +18,7 @@ const (
 	deny  = "Not"
 )
 
-// Place returns what a session that starts is called. The person is asked, once, for what it may not have.
+// Place returns the name of a session that starts. The person is asked, once, for anything it may not have.
 func (r *Room) Place(ctx context.Context, c check.Entrant) (mail.Name, error) {
 	v := r.view(check.Caller{Who: mail.System})
 	var name mail.Name
@@ -55,8 +55,8 @@ type choice struct {
 	Note  string `json:"description"`
 }
 
-// askFor puts a card onto the person's desk. That it cannot be written is logged, and it is tried again when the next
-// session asks: nothing was granted meanwhile.
+// askFor puts a card onto the person's desk. A failure to write it is logged, and retried when the next session asks:
+// nothing was granted meanwhile.
 func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 	who, where := "A session", ""
 	if g.Client != "" {

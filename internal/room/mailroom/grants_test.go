@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// placed is what a session with a claim is called.
+// placed returns the name that a session with a claim gets.
 func placed(t *testing.T, room *Room, c check.Entrant) mail.Name {
 	t.Helper()
 	if c.Free == "" {
@@ -24,7 +24,7 @@ func placed(t *testing.T, room *Room, c check.Entrant) mail.Name {
 	return name
 }
 
-// cards are the open questions of the post office to the user.
+// cards returns the open questions of the post office to the user.
 func cards(t *testing.T, room *Room) []mail.Item {
 	t.Helper()
 	page, err := room.As(mail.User).Inbox(t.Context(), mail.InboxQuery{Open: true, All: true})
@@ -44,8 +44,8 @@ func answer(t *testing.T, room *Room, means mail.Means, q mail.Item, says string
 	return err
 }
 
-// What a session may not have without the person's word it is asked for, once, and remembered either way, over a
-// restart and compaction too.
+// The person is asked once for whatever a session may not have without their word, and either answer is remembered,
+// over a restart and compaction too.
 func TestGrants(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	room, _ := openRoom(t, "lab", Options{Now: func() time.Time { return now }})
@@ -131,7 +131,7 @@ func TestGrants(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after compaction")
-	// Who takes the role away has taken the grant back.
+	// Taking the role away takes the grant back.
 	if _, err := room.As("orchestrator").Register(t.Context(), mail.Presence{}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// A card is answered by the person's own act, by one of its two answers, and by nobody else.
+// A card is answered by the person's own act, by one of its two answers, and by no one else.
 func TestGrantsNeedAnAct(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	placed(t, room, check.Entrant{Agent: "orchestrator"})

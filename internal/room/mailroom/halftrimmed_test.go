@@ -18,8 +18,8 @@ func (killed) Compact(context.Context, func(mail.Event) journal.Fate) error {
 	return errors.New("killed")
 }
 
-// What a checkpoint has let go of is found again though the journal was not compacted after it: after a kill there, on
-// a full disk, and in a backup that was made at that moment.
+// Messages trimmed at a checkpoint are found again though the journal was not compacted after it: after a kill there,
+// on a full disk, and in a backup that was made at that moment.
 func TestP11_KilledBeforeCompaction(t *testing.T) {
 	for _, heals := range []bool{false, true} {
 		opts := Options{Retention: policy.Retention{Count: 1}}
@@ -44,7 +44,7 @@ func TestP11_KilledBeforeCompaction(t *testing.T) {
 		if _, err := user.Archive(t.Context()); err == nil {
 			t.Fatal("the test is wrong: the journal was compacted")
 		}
-		if heals { // the next retention makes up for it, though it has nothing else to do
+		if heals { // the next retention completes it, though it has nothing else to do
 			r.journal = memory
 			r.runRetention(t.Context())
 		} else {

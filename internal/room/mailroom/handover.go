@@ -8,7 +8,7 @@ import (
 )
 
 // handover knows which messages are on their way to which session. Clients run the hooks of several tools at a time,
-// which would all be given the same mail. It is forgotten with the process, and what was not handed over is told
+// which would all be given the same mail. It is lost with the process, and mail that was not handed over is told
 // later.
 type handover struct {
 	mu    sync.Mutex
@@ -21,8 +21,8 @@ type handoverKey struct {
 	mail    *fold.Record
 }
 
-// take returns those of news that are not on their way to m, at most limit, and notes that they are now. more is how
-// many others there are.
+// take returns those of news that are not on their way to m, at most limit, and records that they are now. more is
+// how many others there are.
 func (t *handover) take(m *fold.Member, news []*fold.Record, limit int, now mail.Time,
 ) (taken []*fold.Record, more int) {
 	t.mu.Lock()

@@ -27,11 +27,11 @@ type saga struct {
 
 	mu     sync.Mutex
 	calls  int
-	ids    []mail.ID               // that were acknowledged
-	keys   map[string]mail.ID      // what each sender's key was acknowledged with
+	ids    []mail.ID               // those that were acknowledged
+	keys   map[string]mail.ID      // the id acknowledged for each sender's key
 	takers map[mail.ID][]mail.Name // who was told that it has marked role mail read
 	roles  map[mail.ID]bool        // role mail
-	erased map[mail.ID]bool        // that somebody wanted to erase
+	erased map[mail.ID]bool        // that someone wanted to erase
 	wrong  []string
 	lapses [3]sync.Mutex
 }
@@ -97,7 +97,7 @@ func (g *saga) send() {
 	g.do(g.rnd.IntN(len(g.posts)), func(p *post) {
 		sent, err := p.As(from).Send(g.Context(), d)
 		if err != nil {
-			return // to somebody who is not there, or too much
+			return // to someone who is not there, or too much
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -185,7 +185,7 @@ func (g *saga) upkeep() {
 	})
 }
 
-// lag holds a machine back, or lets it go on.
+// lag holds a machine back, or lets it continue.
 func (g *saga) lag() {
 	i := g.rnd.IntN(len(g.posts))
 	if g.held[i] == nil {
@@ -241,8 +241,8 @@ func (g *saga) run(steps int) {
 	}
 }
 
-// check holds that what was acknowledged is there once, on every machine, and that one agent at most was told that it
-// has read what was for a role.
+// check checks that every acknowledged message is there once, on every machine, and that at most one agent was told
+// that it has read a message for a role.
 func (g *saga) check() {
 	for _, wrong := range g.wrong {
 		g.Error(wrong)
@@ -266,7 +266,7 @@ func (g *saga) check() {
 	}
 }
 
-// TestHistories runs random histories of a room on three machines and holds that all come to the same in the end:
+// TestHistories runs random histories of a room on three machines and checks that all have the same state at the end:
 // those that took part, each when it opens the room again, and one that reads it from its first event.
 var (
 	histories = flag.Int("histories", 150, "random histories")
@@ -274,7 +274,7 @@ var (
 )
 
 func TestHistories(t *testing.T) {
-	inMemory(t) // of which each machine has a copy that is held back
+	inMemory(t) // each machine has a copy of it that is held back
 	seeds := uint64(*histories)
 	if testing.Short() {
 		seeds = 10

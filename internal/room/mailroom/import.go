@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// importBatch is how many messages share an append. It bounds what a crash in the middle of an import leaves to be
-// done again.
+// importBatch is how many messages share an append. It limits how much must be repeated after a crash in the middle
+// of an import.
 const importBatch = 500
 
 // Import implements mail.Keeper.
@@ -49,7 +49,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 			out.Skipped++
 			continue
 		}
-		if v.Files && pending[it.ReplyTo] { // whether it may settle that is asked of the state
+		if v.Files && pending[it.ReplyTo] { // the state decides whether it may settle that
 			if err := add(); err != nil {
 				return out, err
 			}
@@ -69,7 +69,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 	return out, add()
 }
 
-// knownIDs returns which of items are known, hot, archived or erased: what was erased does not come back from a
+// knownIDs returns which of items are known, hot, archived or erased: an erased message does not come back from a
 // foreign file.
 func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
 	known := make(map[mail.ID]bool, len(items))
@@ -104,8 +104,8 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 	return known, nil
 }
 
-// weighImported finds out whether a message that is imported may settle a question that is open in the room. What the
-// user says in a foreign file settles what was asked there, and nothing else.
+// weighImported finds out whether an imported message may settle a question that is open in the room. The user's
+// words in a foreign file settle questions that were asked there, and nothing else.
 func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 	var asked fold.Spot
 	var root mail.ID
@@ -118,7 +118,7 @@ func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 		}
 	}
 	if m.Suggests && m.Thread == "" {
-		m.Thread = root // by which it is found beside the question
+		m.Thread = root // by which it is found with the question
 	}
 	return err
 }

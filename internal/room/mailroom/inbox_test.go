@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What stands in the mailbox of the recipient's own client is told by no hook and rings nobody, until the client is
-// known to hand it over no more.
+// Mail in the mailbox of the recipient's own client is told by no hook and rings no one, until the client is known to
+// hand it over no longer.
 func TestClientsOwnInbox(t *testing.T) {
 	room, err := Open(t.Context(), "lab", newStore(t).Open(),
 		Options{Door: func(mail.Name, []string) string { return "door" }})

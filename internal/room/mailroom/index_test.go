@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/fold/foldtest"
 )
 
-// TestCountsFollow holds that what is counted follows what no message and no mark says: a role that changes whom mail
-// wakes, a pause that lengthens lives, and mail that goes while that beside it, which lives shorter, stays.
+// TestCountsFollow checks that counts follow changes that no message and no mark records: a role that changes whom
+// mail wakes, a pause that lengthens lives, and mail that goes while its neighbour, which lives shorter, stays.
 func TestCountsFollow(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	room, _ := openRoom(t, "lab", Options{Now: func() time.Time { return now }, Retention: policy.Retention{Count: 2}})

@@ -47,8 +47,8 @@ func (r *Room) Status() mail.RoomStatus {
 	return st
 }
 
-// Run looks after the room until ctx ends: retention at once, hourly and when there is half as much again as there may
-// be, lapsed sessions every minute, and what happens to its files is told to the person.
+// Run looks after the room until ctx ends: retention immediately, hourly, and when there is half as much again as
+// allowed; lapsed sessions every minute; and events of its files are told to the person.
 func (r *Room) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -79,7 +79,7 @@ func (r *Room) Run(ctx context.Context) error {
 					r.hourly(ctx)
 				}
 			}
-			_ = r.finishErasures(ctx) // which logs what is wrong
+			_ = r.finishErasures(ctx) // which logs errors
 			if err := r.compactBehind(ctx); err != nil {
 				r.opts.Log.Error("not compacted", "room", r.name, "err", err)
 			}
@@ -92,14 +92,14 @@ func (r *Room) Run(ctx context.Context) error {
 	}
 }
 
-// toNextMinute is until all rooms look for lapsed sessions: in one moment, so that an idle process wakes up once for a
-// thousand of them.
+// toNextMinute is the time until all rooms look for lapsed sessions: at the same moment, so that an idle process
+// wakes up once for a thousand of them.
 func toNextMinute() time.Duration {
 	now := time.Now()
 	return now.Truncate(time.Minute).Add(time.Minute).Sub(now)
 }
 
-// hourly does what is due once an hour, and at first.
+// hourly does the hourly work, and at the start.
 func (r *Room) hourly(ctx context.Context) {
 	r.runRetention(ctx)
 	if r.Keeps() {
@@ -107,7 +107,7 @@ func (r *Room) hourly(ctx context.Context) {
 	}
 }
 
-// tellNews puts what happens to the room's files into the person's mailbox, until ctx ends.
+// tellNews puts news of the room's files into the person's mailbox, until ctx ends.
 func (r *Room) tellNews(ctx context.Context) {
 	disk, ok := r.journal.(journal.Verifier)
 	if !ok {
@@ -128,7 +128,7 @@ func (r *Room) tellNews(ctx context.Context) {
 }
 
 func (r *Room) runRetention(ctx context.Context) {
-	_ = r.finishErasures(ctx) // which logs what is wrong
+	_ = r.finishErasures(ctx) // which logs errors
 	if !r.Keeps() {
 		return
 	}
@@ -150,8 +150,8 @@ func (r *Room) runRetention(ctx context.Context) {
 }
 
 // endLapsed journals the end of sessions that fell silent, so that their role mail finds another holder. A client
-// that has nothing but hooks says nothing while it waits for a person, or for a tool: its session lives as long as
-// its process. So does an agent whose connection has ended.
+// with only hooks is silent while it waits for a person, or for a tool: its session lives as long as its process. So
+// does an agent whose connection has ended.
 func (r *Room) endLapsed(ctx context.Context) error {
 	now := r.now()
 	var events []mail.Event
@@ -183,21 +183,21 @@ func (r *Room) endLapsed(ctx context.Context) error {
 	return err
 }
 
-// deaths returns by what it is journalled that the programs of agents have ended.
+// deaths returns the events that record the end of agents' programs.
 func (r *Room) deaths() []mail.Event {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.on(r.state, r.now()).Deaths(r.state.Listed...)
 }
 
-// endDead journals what deaths says.
+// endDead journals the events of deaths.
 func (r *Room) endDead(ctx context.Context) {
 	if _, err := r.commit(ctx, r.deaths()...); err != nil {
 		r.opts.Log.Warn("not noted that the programs of agents have ended", "room", r.name, "err", err)
 	}
 }
 
-// LookForDead has Run journal which agents' programs have ended, if any have. It does not block.
+// LookForDead makes Run journal which agents' programs have ended, if any have. It does not block.
 func (r *Room) LookForDead() {
 	if len(r.deaths()) > 0 {
 		r.died.Give()
@@ -212,11 +212,11 @@ func (v *view) Archive(ctx context.Context) (mail.Trimmed, error) {
 	return v.trim(ctx, true)
 }
 
-// garbageLimit is how many superseded roster events a journal may hold before it is worth rewriting for them alone.
-// At one heartbeat a minute ten agents take half a day to make as many.
+// garbageLimit is how many superseded roster events a journal may hold before it is rewritten for them alone. At one
+// heartbeat a minute ten agents take half a day to make that many.
 const garbageLimit = 10_000
 
-// trim lets go of what retention says. force rewrites the journal even if nothing has to go.
+// trim trims the messages that retention selects. force rewrites the journal even if none has to go.
 func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	r.keeping.Lock()
 	defer r.keeping.Unlock()
@@ -251,12 +251,12 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		return out, err
 	}
 	if len(ids) > manySteps*fold.TrimStep {
-		debug.FreeOSMemory() // otherwise what they took is given back within minutes only
+		debug.FreeOSMemory() // otherwise its memory is returned only after minutes
 	}
 	return out, nil
 }
 
-// compact has the journal forget what the checkpoint at mark says. The caller holds keeping.
+// compact makes the journal forget the events that the checkpoint at mark releases. The caller holds keeping.
 func (r *Room) compact(ctx context.Context, compacter journal.Compacter, mark, written mail.Seq) error {
 	if err := compacter.Compact(ctx, func(e mail.Event) journal.Fate {
 		return r.fate(&e, mark, written)
@@ -269,19 +269,19 @@ func (r *Room) compact(ctx context.Context, compacter journal.Compacter, mark, w
 	return nil
 }
 
-// longestPause keeps a disk that hung for long from being waited for twice.
+// longestPause prevents a wait as long as a hung disk took.
 const longestPause = 100 * time.Millisecond
 
-// manySteps are more than retention ever takes at a time in a room that it looks after with the usual limits.
+// manySteps is more than retention ever takes at a time in a room that it looks after with the usual limits.
 const manySteps = 40
 
-// letGo takes messages out of the mailboxes. What it has done stands in the journal, and is found again by whoever
-// opens the room before the others have gone.
+// letGo takes messages out of the mailboxes. Its steps are in the journal, and found again by anyone who opens the
+// room before the others have gone.
 //
-// Unless the person has asked for it, only the machine that looks after the room may.
+// Unless the person has requested it, only the machine that looks after the room may.
 func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time, written mail.Seq, asked bool) error {
 	r.mu.RLock()
-	ids = slices.DeleteFunc(ids, func(id mail.ID) bool { // what has changed since it was chosen
+	ids = slices.DeleteFunc(ids, func(id mail.ID) bool { // those that have changed since they were chosen
 		rec := r.state.Records[id]
 		return rec == nil || r.sight(r.state).ToRetain(rec, now, written).Unsettled
 	})
@@ -298,13 +298,13 @@ func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time, written 
 	return err
 }
 
-// checkpointTries is how often a checkpoint is written anew because another post office on the same journal wrote
-// something between.
+// checkpointTries is how often a checkpoint is rewritten because another post office on the same journal wrote
+// something in between.
 const checkpointTries = 20
 
-// writeCheckpoint journals the state, and returns the checkpoint's place. A checkpoint counts only if it is the very
-// next event after the state that it describes. That is why this is the one place where a lock is held over an append:
-// in this process nothing can come between.
+// writeCheckpoint journals the state, and returns the checkpoint's sequence number. A checkpoint counts only if it is
+// the very next event after the state that it describes. That is why this is the only code that holds a lock over an
+// append: in this process nothing can come between.
 func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 	r.gate.Lock()
 	defer r.gate.Unlock()
@@ -335,7 +335,7 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 		case ok:
 			return seq, r.await(ctx, seq)
 		}
-		if err := r.await(ctx, c.After+1); err != nil { // what came between
+		if err := r.await(ctx, c.After+1); err != nil { // the events in between
 			return 0, err
 		}
 	}
@@ -362,8 +362,8 @@ func (r *Room) retainable(now mail.Time, written mail.Seq) (out []policy.Held) {
 	}
 }
 
-// fate decides what compaction does with an event that the checkpoint at mark has behind it. Behind written it stays
-// if bridges have to see it.
+// fate decides what compaction does with an event before the checkpoint at mark. An event after written stays if
+// bridges have to see it.
 func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	if e.Seq >= mark {
 		return journal.Keep
@@ -371,7 +371,7 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case e.Machine != nil: // what is of keys goes along when the room is moved, whose events are judged by it
+	case e.Machine != nil: // events of keys go along when the room is moved, and its events are judged by them
 		return fateOfMachine(e.Machine)
 	case r.state.IsVoid(e.Seq):
 		return journal.Drop
@@ -394,13 +394,13 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	case e.Schedule != nil:
 		return dropUnless(r.state.KeepsSchedule(e.Schedule))
 	case e.Bridge != nil, e.Workspace != nil, e.Grant != nil, e.Dialog != nil, e.Claim != nil:
-		// the checkpoint says what they came to
+		// the checkpoint has their result
 		return journal.Archive
 	}
 	return journal.Keep // an event of a newer version
 }
 
-// heartbeat reports whether a change of the roster says nothing but that somebody lives.
+// heartbeat reports whether a change of the roster says only that an agent lives.
 func heartbeat(c *mail.AgentChange) bool {
 	return c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Client == "" &&
 		!c.TakeOver && !c.End && c.Turn == "" && !c.Summed && c.Inbox == nil && c.Renamed == "" && !c.Retired &&
@@ -442,8 +442,8 @@ func (v *view) Verify(ctx context.Context) (mail.Verification, error) {
 	return found, err
 }
 
-// nameMissing adds to each range of missing lines which messages the room, which read them before they went, still
-// knows.
+// nameMissing adds to each range of missing lines the messages in it that the room, which read them before they were
+// lost, still knows.
 func (r *Room) nameMissing(problems []mail.Problem) {
 	const most = 5
 	r.mu.RLock()
@@ -463,8 +463,8 @@ func (r *Room) nameMissing(problems []mail.Problem) {
 	}
 }
 
-// Repair implements mail.Keeper. Whoever opened the room has to open it anew if lines were put back: they belong
-// before what the room has read.
+// Repair implements mail.Keeper. The owner of the room must open it again if lines were put back: they belong before
+// events that the room has read.
 func (v *view) Repair(ctx context.Context) (mail.Verification, error) {
 	if err := v.NeedUser("repair the room's files"); err != nil {
 		return mail.Verification{}, err

@@ -15,9 +15,9 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// BenchmarkTrim has retention take all but 5,000 of 50,000 messages (PENNYPOST_BENCH_EVENTS changes that) at once, as
-// after an import, and looks at what it costs somebody who sends every other millisecond meanwhile, and at the memory.
-// What the machine costs the same sender while there is nothing to trim stands beside it.
+// BenchmarkTrim makes retention take all but 5,000 of 50,000 messages (PENNYPOST_BENCH_EVENTS changes that) at once,
+// as after an import, and measures the cost to a client that sends every other millisecond meanwhile, and the memory.
+// It also reports the cost to the same sender while there is nothing to trim.
 func BenchmarkTrim(b *testing.B) {
 	n := 50_000
 	if s := os.Getenv("PENNYPOST_BENCH_EVENTS"); s != "" {
@@ -65,7 +65,7 @@ func BenchmarkTrim(b *testing.B) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// beside returns how long sends take while do is done, the longest last, and how much memory there was at most.
+// beside returns how long sends take while do runs, the longest last, and the peak memory.
 func beside(b *testing.B, room *Room, do func()) (took []time.Duration, most float64) {
 	ctx, stop := context.WithCancel(b.Context())
 	var running sync.WaitGroup
@@ -88,7 +88,7 @@ func beside(b *testing.B, room *Room, do func()) (took []time.Duration, most flo
 	return took, most
 }
 
-// resident returns how many MB of memory the process has; 0 where there is no /proc.
+// resident returns how many MB of memory the process has; 0 if there is no /proc.
 func resident() float64 {
 	var size, pages float64
 	if b, err := os.ReadFile("/proc/self/statm"); err == nil {

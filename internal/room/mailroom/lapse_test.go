@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestClocksApart holds that post offices whose clocks are twenty minutes apart take no session for lapsed that lives,
-// and one that is silent as soon as any other: by its own machine, or by the keeper if that is away.
+// TestClocksApart checks that post offices whose clocks are twenty minutes apart never judge a live session as
+// lapsed, and judge a silent one as soon as any other: by its own machine, or by the keeper if that is away.
 func TestClocksApart(t *testing.T) {
 	var gone away
 	fakeTime(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestClocksApart(t *testing.T) {
 		if got := turn(0, mail.SessionStart, "s0", "2.a"); got != "ann-2" {
 			t.Errorf("a session on a machine whose clock is ahead is %s; the name is held", got)
 		}
-		time.Sleep(time.Hour) // nothing is said, but by the machines
+		time.Sleep(time.Hour) // only the machines say anything
 		want := func(when string, name mail.Name, state mail.State, away bool) {
 			t.Helper()
 			synctest.Wait()
@@ -81,7 +81,7 @@ func TestClocksApart(t *testing.T) {
 	})
 }
 
-// TestLapseIsTooLate holds that a session which was heard of since does not lapse because another machine, which did
+// TestLapseIsTooLate checks that a session which was heard of since does not lapse because another machine, which did
 // not know, says so.
 func TestLapseIsTooLate(t *testing.T) {
 	bubble(t, 2, Options{}, func(f *fleet) {

@@ -9,13 +9,13 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// lateTakes returns those of some events, the last of which has a place, that are reads of role mail which another had
-// read before, and which retention took before the read came to be applied: of such mail the state knows no more. Who
-// asked knew when it was in the archive already (cold).
+// lateTakes returns the events, of some that end at last, that are reads of role mail which another had read and
+// retention had trimmed before they were applied: the state no longer knows such mail. If it was in the archive
+// already (cold), the caller knew.
 func (v *view) lateTakes(ctx context.Context, last mail.Seq, events []mail.Event,
 	cold map[mail.ID]*fold.ArchivedRecord) (late []*mail.Event, err error) {
 	if v.opts.Machine == "" {
-		return nil, nil // nobody came between
+		return nil, nil // nothing came between
 	}
 	at := make(map[mail.ID]mail.Seq)
 	v.read(func(s *fold.State, _ mail.Time) {

@@ -18,8 +18,8 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// TestArchivedMarks holds that mail which retention took can be marked as done by those whose it is, before and after
-// the next compaction and a restart, and that it does not come back from there.
+// TestArchivedMarks checks that mail which retention took can be marked as done by its owners, before and after the
+// next compaction and a restart, and that it does not come back from there.
 func TestArchivedMarks(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Age: 24 * time.Hour}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -54,7 +54,7 @@ func TestArchivedMarks(t *testing.T) {
 				l.Errorf("marking %s (-want +got):\n%s", to.mark, diff)
 			}
 			wantState("marked", to.want, sent.ID)
-			for range 3 { // the second makes the room forget what the archive has
+			for range 3 { // the second makes the room forget the messages that the archive has
 				trim()
 				wantState("compacted", to.want, sent.ID)
 			}
@@ -113,8 +113,8 @@ func (j stuckEraser) Erase(ctx context.Context, id mail.ID, match func(mail.Even
 	return j.Memory.Erase(ctx, id, match)
 }
 
-// TestErasureThatCannotBeFinished holds that such an erasure keeps no room shut: everything is served but that text,
-// the person is told, and it is finished as soon as it can be.
+// TestErasureThatCannotBeFinished checks that such an erasure keeps no room shut: everything is served except that
+// text, the person is told, and it is finished as soon as it can be.
 func TestErasureThatCannotBeFinished(t *testing.T) {
 	for _, archived := range []bool{false, true} {
 		fakeTime(t, func(t *testing.T) {

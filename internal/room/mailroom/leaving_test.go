@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// slowCompacter is a journal whose compaction calls before first, and fails if that does. Whoever looks something up
-// in its archive calls asked first.
+// slowCompacter is a journal whose compaction calls before first, and fails if that does. A lookup in its archive
+// calls asked first.
 type slowCompacter struct {
 	*journaltest.Memory
 	before *func() error
@@ -39,7 +39,7 @@ func (j slowCompacter) Compact(ctx context.Context, fate func(mail.Event) journa
 	return j.Memory.Compact(ctx, fate)
 }
 
-// leaver is a room of which two old messages leave for the archive when it is trimmed: a status to bea, and an
+// leaver is a room with two old messages that leave for the archive when it is trimmed: a status to bea, and an
 // answered question to bea.
 type leaver struct {
 	*testing.T
@@ -92,7 +92,7 @@ func (l *leaver) send(from mail.Name, d mail.Draft) mail.ID {
 	return sent.ID
 }
 
-// want holds that what has left the mailboxes is found in every way, each once and as it stands.
+// want checks that messages that have left the mailboxes are found in every way, each once and unchanged.
 func (l *leaver) want(when string, state mail.DeliveryState) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.Context(), 5*time.Second)
@@ -150,8 +150,8 @@ func bodies(items []mail.Item) (out []string) {
 	return out
 }
 
-// TestLookupsBesideCompaction holds that what a compaction is taking to the archive is found meanwhile, and that
-// nobody waits for the compaction.
+// TestLookupsBesideCompaction checks that messages that a compaction is taking to the archive are found meanwhile,
+// without waiting for the compaction.
 func TestLookupsBesideCompaction(t *testing.T) {
 	l := newLeaver(t)
 	l.before = func() error {
@@ -164,8 +164,8 @@ func TestLookupsBesideCompaction(t *testing.T) {
 	l.want("after the compaction", "")
 }
 
-// TestCompactionThatFails holds that after a compaction which failed behind its checkpoint nothing is missing, that
-// the room opened again from that journal is the same, and that the next one does what was left.
+// TestCompactionThatFails checks that after a compaction which failed after its checkpoint nothing is missing, that
+// the room opened again from that journal is the same, and that the next one does the rest.
 func TestCompactionThatFails(t *testing.T) {
 	l := newLeaver(t)
 	user := func() mail.Service { return l.room.As(mail.User) }
@@ -224,7 +224,7 @@ func TestCompactionThatFails(t *testing.T) {
 	}
 }
 
-// TestP13_ArchivedAsSettled holds that the archive says of each question how it was settled.
+// TestP13_ArchivedAsSettled checks that the archive says of each question how it was settled.
 func TestP13_ArchivedAsSettled(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	room, store := openRoom(t, "lab", Options{Now: func() time.Time { return now },
@@ -286,7 +286,7 @@ func TestP13_ArchivedAsSettled(t *testing.T) {
 	}
 }
 
-// TestNote_Archived holds that what readers elsewhere did with archived mail is noted, once.
+// TestNote_Archived checks that acts of readers elsewhere on archived mail are recorded, once.
 func TestNote_Archived(t *testing.T) {
 	l := newLeaver(t)
 	if _, err := l.room.As(mail.User).Archive(t.Context()); err != nil {
@@ -311,8 +311,8 @@ func TestNote_Archived(t *testing.T) {
 	}
 }
 
-// TestMarkedWhileItLeaves holds that a message which retention takes to the archive while somebody marks it is marked:
-// it is neither in the mailboxes any more, when the mark comes to it, nor among those that were looked up.
+// TestMarkedWhileItLeaves checks that a message that retention takes to the archive during a marking is marked: when
+// the mark reaches it, it is neither in the mailboxes any more nor among the looked-up ones.
 func TestMarkedWhileItLeaves(t *testing.T) {
 	for name, mark := range map[string]func(*leaver) (mail.ID, error){
 		"mark": func(l *leaver) (mail.ID, error) {

@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Signed returns as whom somebody sees the room, and by which means the user is known. known is false for an agent
+// Signed returns as whom a service sees the room, and by which means the user is known. known is false for an agent
 // that is not on the roster: its first message would put it there.
 func Signed(as mail.Service) (who mail.Name, means mail.Means, known bool) {
 	v := as.(*view)
@@ -15,8 +15,8 @@ func Signed(as mail.Service) (who mail.Name, means mail.Means, known bool) {
 	return v.Who, v.Means, known
 }
 
-// Left returns the room for a message that its sender, who was Signed, left to be sent: that is no sign of the
-// sender's life. Whoever is not on the roster any more sends nothing.
+// Left returns the room for a message that its sender, as returned by Signed, left to be sent: that is no sign of the
+// sender's life. A sender that is no longer on the roster sends nothing.
 func (r *Room) Left(who mail.Name, means mail.Means) (mail.Service, error) {
 	v := r.view(check.Caller{Who: who, Means: means, Absent: true})
 	if _, _, known := Signed(v); !known {

@@ -10,9 +10,9 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestChangedBeforeItGoes holds that a step of retention leaves what has changed since it was chosen: mail that the
-// person has put off meanwhile stays, what is not there any more is no harm, and of a step that has nothing to do the
-// journal says nothing.
+// TestChangedBeforeItGoes checks that a step of retention leaves messages that have changed since they were chosen:
+// mail that the person has put off meanwhile stays, missing messages do no harm, and a step that has nothing to do is
+// not journalled.
 func TestChangedBeforeItGoes(t *testing.T) {
 	d := newDesk(t, policy.Limits{})
 	off, going := d.send("ann", to("user", "put off")).ID, d.send("ann", to("user", "going")).ID
@@ -39,8 +39,8 @@ func TestChangedBeforeItGoes(t *testing.T) {
 	}
 }
 
-// TestAskedRetentionAnywhere holds that the person may have retention run on any machine, and not only on the one that
-// looks after the room.
+// TestAskedRetentionAnywhere checks that the person may run retention on any machine, not only on the one that looks
+// after the room.
 func TestAskedRetentionAnywhere(t *testing.T) {
 	bubble(t, 2, Options{Retention: policy.Retention{Count: 3}}, func(f *fleet) {
 		for i := range 8 {

@@ -59,6 +59,3 @@ func (v *view) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, 
 	})
 	return out, nil
 }
-
-// What follows keeps the roster, and who has a role or carries a tag, as lists: mail is sent to them more often than
-// they change, and a roster may have thousands of names.

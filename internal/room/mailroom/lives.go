@@ -8,16 +8,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lives are how long the tokens of a room's agents are good, and the agents on the roster: what stands on that ends
-// with it. They outlive the Room, which is closed while nobody uses it, and are its owner's to keep. The zero value is
-// empty and ready.
+// Lives are the lifetimes of the tokens of a room's agents, and of the agents on the roster: contexts that depend on
+// them end with them. They outlive the Room, which is closed while it is not used, and its owner keeps them. The zero
+// value is empty and ready.
 type Lives struct {
 	mu     sync.Mutex
 	tokens map[string]*life.Life // by the hash of the token
 	agents map[mail.Name]*life.Life
 }
 
-// End ends all of them, when the room is no more. gone is what its agents are told.
+// End ends all of them, when the room is removed. gone is the error for its agents.
 func (l *Lives) End(gone error) {
 	l.mu.Lock()
 	tokens, agents := l.tokens, l.agents
@@ -31,10 +31,10 @@ func (l *Lives) End(gone error) {
 	}
 }
 
-// minLives is how many lives are kept, at least, before those on which nothing stands are dropped.
+// minLives is how many lives are kept, at least, before those on which nothing depends are dropped.
 const minLives = 64
 
-// stand has ctx end with the life of a key, which begins if there is none.
+// stand makes ctx end with the life of a key, which begins if there is none.
 func stand[K comparable](ctx context.Context, mu *sync.Mutex, all *map[K]*life.Life, key K) error {
 	mu.Lock()
 	one := (*all)[key]
@@ -61,7 +61,8 @@ func dropIdle[K comparable](all map[K]*life.Life) {
 	}
 }
 
-// review ends what the state says has ended. The caller holds the state, so nobody has seen that yet.
+// review ends the lives that have ended according to the state. The caller holds the state, so no one has seen that
+// yet.
 func (r *Room) review() {
 	l, s := r.opts.Lives, r.state
 	var tokens, agents []*life.Life
@@ -80,7 +81,7 @@ func (r *Room) review() {
 		}
 	}
 	l.mu.Unlock()
-	for _, one := range tokens { // first: who has one is told of it
+	for _, one := range tokens { // first: a caller with a token is told of that
 		one.End(UnknownToken())
 	}
 	for i, one := range agents {
@@ -89,7 +90,8 @@ func (r *Room) review() {
 }
 
 // CheckToken returns the agent whose token has this hash; ctx ends when the token does. Looking a hash up in a map
-// tells nothing about the token by its timing: whoever could choose hashes at will would already have broken SHA-256.
+// reveals nothing about the token by its timing: an attacker that could choose hashes at will would already have
+// broken SHA-256.
 func (r *Room) CheckToken(ctx context.Context, sum string) (mail.Name, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -101,13 +103,14 @@ func (r *Room) CheckToken(ctx context.Context, sum string) (mail.Name, error) {
 	return m.Name, stand(ctx, &l.mu, &l.tokens, sum)
 }
 
-// UnknownToken is what everybody is told whose token is not good.
+// UnknownToken is the error for every token that is not good.
 func UnknownToken() error {
 	return mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its "+
 		"agent was retired. A new one is made by: pennypost agents token NAME")
 }
 
-// Stand has ctx end when the agent as which somebody sees the room is taken off its roster, or the room is removed.
+// Stand makes ctx end when the agent as which a service sees the room is taken off its roster, or the room is
+// removed.
 func Stand(ctx context.Context, as mail.Service) error {
 	v := as.(*view)
 	if v.IsUser() || v.Who == mail.System || v.Foreign {
@@ -117,7 +120,7 @@ func Stand(ctx context.Context, as mail.Service) error {
 	defer v.mu.RUnlock()
 	m := v.state.Members[v.Who]
 	switch {
-	case m == nil: // who is on no roster is taken off none
+	case m == nil: // a caller on no roster is taken off none
 		return nil
 	case !m.Listed():
 		return v.on(v.state, v.now()).NoAgent(v.Who)

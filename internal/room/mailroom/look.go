@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// limit checks a number of messages that was asked for.
+// limit checks a requested number of messages.
 func limit(n int) (int, error) {
 	switch {
 	case n < 0 || n > mail.MaxLimit:
@@ -79,7 +79,7 @@ func (v *view) history(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 		return mail.Page{}, err
 	}
 	search, w := v.scan, wordSearch{view: v, until: time.Now().Add(v.opts.SearchPatience)}
-	if !f.Words.Empty() && !q.Open { // what is open is little
+	if !f.Words.Empty() && !q.Open { // there are few open questions
 		search = w.search
 	}
 	var page mail.Page
@@ -106,7 +106,7 @@ func (v *view) byMessage(ctx context.Context, f *fold.Filter, n int,
 	return pageOf(items, n, !f.Newest, order), nil
 }
 
-// checkHistory refuses a query whose parts do not go together, and returns how many messages it asks for.
+// checkHistory refuses a query whose parts do not go together, and returns how many messages it requests.
 func checkHistory(q mail.HistoryQuery) (n int, err error) {
 	for _, s := range q.States {
 		if _, err := mail.ParseDeliveryState(string(s)); err != nil {
@@ -124,22 +124,22 @@ func checkHistory(q mail.HistoryQuery) (n int, err error) {
 	return limit(q.Limit)
 }
 
-// scan returns the messages that f accepts: the newest n and one more or, behind a cursor, the first; and others, in
+// scan returns the messages that f accepts: the newest n and one more or, after a cursor, the first; and others, in
 // no order.
 func (v *view) scan(ctx context.Context, f *fold.Filter, n int) ([]mail.Item, error) {
 	items, err := v.searchHot(ctx, f, n)
 	if err == nil && f.Archive() {
 		var cold []mail.Item
-		cold, err = v.searchArchive(ctx, f, n) // after the hot ones, or what leaves them meanwhile would be in neither
+		cold, err = v.searchArchive(ctx, f, n) // after the hot ones, or a leaving one would be in neither
 		items = append(items, cold...)
 	}
 	return items, err
 }
 
-// searchBatch is how many messages are read at once of which only their text tells whether they are looked for.
+// searchBatch is how many messages are read at a time if only their text tells whether they match.
 const searchBatch = 512
 
-// searchHot returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, behind a
+// searchHot returns the hot messages that f accepts, as its reader sees them: the newest n and one more or, after a
 // cursor, the first.
 func (v *view) searchHot(ctx context.Context, f *fold.Filter, n int) (items []mail.Item, err error) {
 	from := f.After
@@ -163,8 +163,8 @@ func (v *view) searchHot(ctx context.Context, f *fold.Filter, n int) (items []ma
 	return items[:min(len(items), n+1)], nil
 }
 
-// pageOf makes a page of the newest n messages or, behind a cursor, of the first n. Hot ones may be older than
-// archived ones, and what was archived meanwhile is among both.
+// pageOf makes a page of the newest n messages or, after a cursor, of the first n. Hot ones may be older than
+// archived ones, and messages archived meanwhile are among both.
 func pageOf(items []mail.Item, n int, onwards bool, order func(a, b mail.Item) int) mail.Page {
 	slices.SortStableFunc(items, order)
 	items = slices.CompactFunc(items, func(a, b mail.Item) bool { return a.Seq == b.Seq })
@@ -181,8 +181,8 @@ func pageOf(items []mail.Item, n int, onwards bool, order func(a, b mail.Item) i
 	return page
 }
 
-// rootOf returns the message that began the thread of a message. A message that nobody knows may have been erased, and
-// still have replies.
+// rootOf returns the message that began the thread of a message. An unknown message may have been erased, and still
+// have replies.
 func (v *view) rootOf(ctx context.Context, id mail.ID) (mail.ID, error) {
 	var root mail.ID
 	v.read(func(s *fold.State, _ mail.Time) {
@@ -235,7 +235,7 @@ func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*fold.Filter, e
 	return f, err
 }
 
-// address resolves an address of a query. A name that nobody bears any more is taken as it is.
+// address resolves an address of a query. A name that no one bears any more is taken as it is.
 func (v *view) address(s *fold.State, typed string) (mail.Address, error) {
 	t := norm.NFC.String(strings.TrimSpace(typed))
 	if t == string(mail.FromSystem) {

@@ -8,30 +8,29 @@ import (
 	"pennypost/internal/room/check"
 )
 
-// A room may be open in the post offices of several machines. Each checks what it is asked against the state that it
-// has, and appends; what another wrote in between, apply finds, for all of them alike. So everything that a check
-// keeps apart, apply keeps apart as well. It asks for no clock: whose session lives, and who looks after the room, is
-// said by places of the journal.
+// A room may be open in the post offices of several machines. Each checks a command against the state that it has,
+// and appends; apply detects events of others in between, for all machines alike. So apply enforces every exclusion
+// that a check does. It needs no clock: sequence numbers decide whose session lives, and who looks after the room.
 
-// Machines returns the machines that follow the room, by name, and the one that looks after it, "" if none does. Where
-// the room is in a file there are none.
+// Machines returns the machines that follow the room, by name, and the one that looks after it, "" if none does. A
+// room in a file has none.
 func (r *Room) Machines() (all []mail.Machine, keeper mail.Machine) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.state.Machines), r.state.Upkeep
 }
 
-// Keeps reports whether this machine looks after the room: its retention, its lapsed sessions, and what the person is
-// told of it. Where the room is in a file, it always does.
+// Keeps reports whether this machine looks after the room: its retention, its lapsed sessions, and the person's
+// notices about it. If the room is in a file, it always does.
 func (r *Room) Keeps() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.opts.Machine == "" || r.state.Upkeep == r.opts.Machine
 }
 
-// RemoveMachine says that a machine will not come back, as the person decides: it is waited for no more when something
-// is erased, its sessions have ended, and another machine looks after the room. Its key opens the room no more. Should
-// it come back, it follows the room again, if it is admitted.
+// RemoveMachine records that a machine will not come back, as the person decides: erasures no longer wait for it, its
+// sessions have ended, and another machine looks after the room. Its key no longer opens the room. If it does come
+// back, it follows the room again, if it is admitted.
 func (r *Room) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	_, _, err := r.view(check.Caller{Who: mail.User}).decide(ctx, func(v *check.View) ([]mail.Event, error) {
 		return v.RemoveMachine(name)
@@ -42,10 +41,10 @@ func (r *Room) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	return err
 }
 
-// raceTries is how often a change is checked once more because another machine's came between.
+// raceTries is how often a change is checked again because another machine's came between.
 const raceTries = 10
 
-// lost returns which of some events, the last of which has a place, did not count.
+// lost returns those of some events, the last at a sequence number, that did not count.
 func (r *Room) lost(last mail.Seq, events []mail.Event) (out []*mail.Event) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -58,7 +57,7 @@ func (r *Room) lost(last mail.Seq, events []mail.Event) (out []*mail.Event) {
 	return out
 }
 
-// attempt decides a change of the roster, with what is on it, until it counts.
+// attempt decides a change of the roster, a bridge or a claim until it counts, at most raceTries times.
 func (v *view) attempt(ctx context.Context, command func(*check.View) ([]mail.Event, error)) error {
 	for range raceTries {
 		events, last, err := v.decide(ctx, command)

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// TestEraseWhereItIsNotReadYet: what another machine has acknowledged can be erased on one that lags, which does not
-// say that there is no such message.
+// TestEraseWhereItIsNotReadYet: a message that another machine has acknowledged can be erased on a lagging one, which
+// does not say that there is no such message.
 func TestEraseWhereItIsNotReadYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 2, Options{})
@@ -38,8 +38,8 @@ func TestEraseWhereItIsNotReadYet(t *testing.T) {
 	})
 }
 
-// TestRaces has two post offices decide about the same at once, each before it has what the other did. The first in
-// the journal's order wins, on every machine, and the other's answer says so.
+// TestRaces makes two post offices decide about the same thing concurrently, each before it has the event of the
+// other. The first in the journal's order wins, on every machine, and the other's answer says so.
 func TestRaces(t *testing.T) {
 	register := func(f *fleet, p *post, as mail.Name, c mail.Presence) (mail.Agent, error) {
 		return p.As(as).Register(f.Context(), c)

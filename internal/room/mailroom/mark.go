@@ -38,7 +38,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	return out, v.takenFirst(append(v.lost(last, events), late...), &out)
 }
 
-// withCold has f look at the state, given those of some messages that are in the archive.
+// withCold calls f with the state and those of some messages that are in the archive.
 func (r *Room) withCold(ctx context.Context, ids []mail.ID,
 	f func(*fold.State, map[mail.ID]*fold.ArchivedRecord)) error {
 	for missed := true; missed; {
@@ -55,7 +55,7 @@ func (r *Room) withCold(ctx context.Context, ids []mail.ID,
 	return nil
 }
 
-// takenFirst takes out of the answer the role mail that another took while this was marked, and says who did, if
+// takenFirst removes from the answer the role mail that another took during this marking, and says who did, if
 // nothing else was marked.
 func (v *view) takenFirst(lost []*mail.Event, out *mail.Marked) (err error) {
 	v.mu.RLock()
@@ -75,8 +75,8 @@ func (v *view) takenFirst(lost []*mail.Event, out *mail.Marked) (err error) {
 	return err
 }
 
-// cold looks up those of some messages that are not in the mailboxes. It has nil for those that are not in the archive
-// either.
+// cold looks up those of some messages that are not in the mailboxes. It has nil for those that are not in the
+// archive either.
 func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*fold.ArchivedRecord, error) {
 	r.mu.RLock()
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool { return r.state.Records[id] != nil })
@@ -90,15 +90,15 @@ func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*fold.Archi
 	}
 	for _, id := range ids {
 		if cold[id] == nil {
-			cold[id] = nil // it was asked for
+			cold[id] = nil // it was looked up
 		}
 	}
 	return cold, nil
 }
 
-// Note records marks that readers made elsewhere, those that change something, and returns how many that were. Unlike
-// Mark it is no sign of life of the reader, who need not be on the roster. Whoever calls has the word of the system in
-// which they were made. Archived mail does not return to a mailbox, whatever its mark.
+// Note records those marks that readers made elsewhere and that change something, and returns how many that were.
+// Unlike Mark it is no sign of life of the reader, who need not be on the roster. The caller vouches for the system
+// in which they were made. Archived mail does not return to a mailbox, whatever its mark.
 func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	var events []mail.Event
 	now := r.use()

@@ -42,7 +42,7 @@ func modelRename(t *rapid.T, n *naive) {
 	a.names = append(a.names, to)
 }
 
-// targets are what mail can be sent to in a room.
+// targets returns the addresses to which mail can be sent in a room.
 func (n *naive) targets() []string {
 	out := slices.Clone(modelGroups)
 	for _, a := range n.agents {
@@ -85,7 +85,7 @@ func modelSend(t *rapid.T, n *naive) {
 	}
 	tracked := asks && from != nil
 	if len(to[n]) > 0 || tracked {
-		n.back(from) // it is back by this act
+		n.back(from) // this act brings it back
 	}
 	sent, err := n.room.As(as).Send(t.Context(), d)
 	must(t, err)
@@ -115,7 +115,7 @@ func splitTarget(target string) (name string, room mail.RoomName) {
 	return target[:i], mail.RoomName(target[i+1:])
 }
 
-// mayForget reports whether a key of so old a message may be known no more.
+// mayForget reports whether the key of a message this old may have been forgotten.
 func (n *naive) mayForget(m *naiveMsg) bool {
 	return slices.ContainsFunc(n.world.copies(m.id), func(o *naiveMsg) bool {
 		return o.archived && n.world.now.Sub(o.sent) > fold.KeyLife
@@ -208,7 +208,7 @@ func modelSettle(t *rapid.T, n *naive) {
 			t.Fatalf("Withdraw of what was %q: %v", m.closed, err)
 		}
 		n.world.close(m, as)
-		if m.closed == as { // what is withdrawn again is told again
+		if m.closed == as { // withdrawing again tells the others again
 			n.world.retell(m)
 		}
 		return
@@ -222,7 +222,7 @@ func modelSettle(t *rapid.T, n *naive) {
 	n.world.close(m, as)
 }
 
-// retell settles in the other rooms what is settled in one.
+// retell settles in the other rooms a question that is settled in one.
 func (w *world) retell(m *naiveMsg) {
 	if !m.tracked || w.away {
 		return
@@ -249,7 +249,7 @@ func (m *naiveMsg) asked(a *naiveAgent) (may, known bool) {
 	return false, known
 }
 
-// modelAnswerAcross answers a question where it went, by mail to whoever asked in another room.
+// modelAnswerAcross answers a question in its room, by mail to the asker in another room.
 func modelAnswerAcross(t *rapid.T, n *naive) {
 	m := n.message(t, func(m *naiveMsg) bool {
 		return m.asks && !m.archived && m.came != nil && m.from != nil && m.from.registered
@@ -309,7 +309,7 @@ func modelAskAround(t *rapid.T, n *naive) {
 	}
 }
 
-// modelArchive runs retention. What goes is asked of the room, and must be what may go.
+// modelArchive runs retention. The room says which messages have gone; they must be among those that may go.
 func modelArchive(t *rapid.T, n *naive) {
 	_, err := n.user().Archive(t.Context())
 	must(t, err)
@@ -323,7 +323,7 @@ func modelArchive(t *rapid.T, n *naive) {
 	n.forgetTurns()
 }
 
-// forgetTurns forgets whose turn it was in roles that nobody has.
+// forgetTurns forgets whose turn it was in roles that no one has.
 func (n *naive) forgetTurns() {
 	maps.DeleteFunc(n.turn, func(role string, _ mail.Name) bool {
 		return !slices.ContainsFunc(n.agents, func(a *naiveAgent) bool {

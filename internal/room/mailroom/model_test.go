@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/room/fold/foldtest"
 )
 
-// naive is a mailbox as one would write it down in an hour: lists, loops, nothing remembered that can be found out.
+// naive is a mailbox as anyone would write it in an hour: lists and loops, nothing stored that can be computed.
 type naive struct {
 	world  *world
 	name   mail.RoomName
@@ -48,12 +48,12 @@ type naiveMsg struct {
 	holder   map[string]*naiveAgent
 	read     map[*naiveAgent]bool
 	asks     bool
-	tracked  bool // how it is settled in one room, it is in all
+	tracked  bool // settling it in one room settles it in all
 	closed   mail.Outcome
 	archived bool
 }
 
-// agent returns who bears or bore a name, nil if nobody did.
+// agent returns the agent that bears or bore a name, nil if none did.
 func (n *naive) agent(name mail.Name) *naiveAgent {
 	i := slices.IndexFunc(n.agents, func(a *naiveAgent) bool { return slices.Contains(a.names, name) })
 	if i < 0 {
@@ -107,7 +107,7 @@ func (n *naive) settle(a *naiveAgent) {
 	}
 }
 
-// back notes that an agent has acted: it is back if it was gone.
+// back records that an agent has acted: it is back if it was gone.
 func (n *naive) back(a *naiveAgent) {
 	if a != nil && a.state == mail.Gone {
 		a.state = mail.Idle
@@ -137,7 +137,7 @@ func (n *naive) unread(a *naiveAgent) []mail.ID {
 	return out
 }
 
-// held reports whether m is role mail that still waits for somebody to read it.
+// held reports whether m is role mail that still waits for someone to read it.
 func (m *naiveMsg) held() bool {
 	return m.closed != mail.Withdrawn && slices.ContainsFunc(m.to, func(to string) bool {
 		return (to == "builder" || to == "scout") && !m.read[m.holder[to]]
@@ -158,7 +158,7 @@ func (n *naive) registered(t *rapid.T) *naiveAgent {
 	return rapid.SampledFrom(in).Draw(t, "agent")
 }
 
-// message draws a message that want takes.
+// message draws a message that want accepts.
 func (n *naive) message(t *rapid.T, want func(m *naiveMsg) bool) *naiveMsg {
 	var in []*naiveMsg
 	for _, m := range n.msgs {
@@ -220,7 +220,7 @@ func (w *world) room(name mail.RoomName) *naive {
 	return w.rooms[slices.IndexFunc(w.rooms, func(n *naive) bool { return n.name == name })]
 }
 
-// copies yields a message as it is in each room.
+// copies returns a message as it is in each room.
 func (w *world) copies(id mail.ID) (out []*naiveMsg) {
 	for _, n := range w.rooms {
 		for _, m := range n.msgs {
@@ -290,7 +290,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// atLeast sets a flag that nobody has set, until done: rapid's defaults are for models of a few actions.
+// atLeast sets a flag that was not set, until done: rapid's defaults are for models of a few actions.
 func atLeast(t *testing.T, name, value string) (done func()) {
 	f := flag.Lookup(name)
 	if f.Value.String() != f.DefValue || onServers {
@@ -302,7 +302,7 @@ func atLeast(t *testing.T, name, value string) (done func()) {
 	return func() { _ = flag.Set(name, f.DefValue) }
 }
 
-// check compares what a room says with what it should.
+// check compares the room's answers with the expected ones.
 func (n *naive) check(t *rapid.T) {
 	list := func(page mail.Page, err error) []mail.ID {
 		must(t, err)

@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestMarksSurviveRenaming holds that what an agent did under two names is one agent's, also when compaction has taken
-// the renaming itself out of the journal.
+// TestMarksSurviveRenaming checks that the acts of an agent under two names are one agent's, even when compaction has
+// taken the renaming itself out of the journal.
 func TestMarksSurviveRenaming(t *testing.T) {
 	room, store := openRoom(t, "lab", Options{})
 	ctx := t.Context()

@@ -7,7 +7,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// In foreign systems whoever has a role may read its mail first. One reader gets it, and a later one has read nothing.
+// In foreign systems anyone with a role may read its mail first. One reader gets it, and a later one has read
+// nothing.
 func TestNote_RoleMail(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -45,7 +46,7 @@ func TestNote_RoleMail(t *testing.T) {
 	}
 }
 
-// Held role mail that somebody in a foreign system reads is that reader's, and the rest of it still waits.
+// Held role mail that someone in a foreign system reads belongs to that reader, and the rest of it still waits.
 func TestNote_HeldRoleMail(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -73,7 +74,7 @@ func TestNote_HeldRoleMail(t *testing.T) {
 	}
 }
 
-// What was erased does not come back from a foreign file.
+// Erased messages do not come back from a foreign file.
 func TestImportErased(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)
@@ -95,7 +96,7 @@ func TestImportErased(t *testing.T) {
 	}
 }
 
-// An export in the middle of which retention takes messages has them all, each once.
+// An export during which retention takes messages has them all, each once.
 func TestExportDuringRetention(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 2},
 		Limits: policy.Limits{RepeatWindow: -1}})

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestOneOrchestrator holds that a second session does not become the orchestrator, nor a second one beside it, while
-// the first lives; that it is told who does; and that the name is adopted once that one is gone.
+// TestOneOrchestrator checks that a second session does not become the orchestrator, nor a second one beside it,
+// while the first lives; that it is told who does; and that the name is adopted once that one is gone.
 func TestOneOrchestrator(t *testing.T) {
 	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true}
 	room, _ := openRoom(t, "lab", Options{Ended: func(p string) bool { return p != "" && !alive[p] }})
@@ -74,9 +74,9 @@ func TestOneOrchestrator(t *testing.T) {
 	}
 }
 
-// TestDeadNameIsFree holds that a name is free when the program of its session is known to have ended, for sessions
-// and connections alike, and that its unread mail is the newcomer's, whose own program need not be known. The name of
-// a session that lives is not.
+// TestDeadNameIsFree checks that a name is free when the program of its session is known to have ended, for sessions
+// and connections alike, and that the newcomer, whose own program need not be known, gets its unread mail. The name
+// of a live session is not free.
 func TestDeadNameIsFree(t *testing.T) {
 	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true, "4.a@b": true}
 	room, _ := openRoom(t, "lab", Options{Ended: func(p string) bool { return p != "" && !alive[p] }})

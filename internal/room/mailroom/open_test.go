@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP13_RetentionKeepsWhatIsOpen lets everything expire and go to the archive but an open question, and then, of a
-// question that the person has put off, the answer only.
+// TestP13_RetentionKeepsWhatIsOpen makes everything expire and go to the archive except an open question, and then
+// only the answer to a question that the person has put off.
 func TestP13_RetentionKeepsWhatIsOpen(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	opts := Options{Now: func() time.Time { return now }, Retention: policy.Retention{Age: time.Hour, Count: 1}}
@@ -64,5 +64,5 @@ func TestP13_RetentionKeepsWhatIsOpen(t *testing.T) {
 		}
 	}
 	send(room.As("bea"), mail.Draft{To: mail.Recipients{"ann"}, Body: "because", ReplyTo: q})
-	trim(1) // but what the person has put off, all goes now
+	trim(1) // except the message that the person has put off, all go now
 }

@@ -14,9 +14,9 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestHistoryPages holds that a walk over the history, the archive too, shows each message once, in order, in both
-// directions and with any filter, while retention moves messages to the archive between two pages and the clock goes
-// where it likes.
+// TestHistoryPages checks that a walk over the history, including the archive, shows each message once, in order, in
+// both directions and with any filter, while retention moves messages to the archive between two pages and the clock
+// jumps.
 func TestHistoryPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 5, 30, 12, 0, 0, 0, time.UTC)

@@ -8,8 +8,9 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestConnectionEnds holds what the end of a connection means for an agent that may go on without it: its name is free
-// at once, and it is gone when nothing more was heard of it, unless its program runs or it went on by other means.
+// TestConnectionEnds checks the effect of the end of a connection on an agent that may continue without it: its name
+// is free immediately, and it is gone if it is not heard of again, unless its program runs or it continued by other
+// means.
 func TestConnectionEnds(t *testing.T) {
 	const program = "10.1@b"
 	for name, c := range map[string]struct {
@@ -70,7 +71,7 @@ func TestConnectionEnds(t *testing.T) {
 	}
 }
 
-// TestSessionEndsAtOnce holds that a session which is none of a mere connection is over when it says so.
+// TestSessionEndsAtOnce checks that a session that is not a mere connection is over when it says so.
 func TestSessionEndsAtOnce(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		for _, join := range []bool{true, false} {

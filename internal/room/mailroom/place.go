@@ -8,12 +8,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Where several machines look after a room, one of them wakes an agent: the one on which its session runs; if there is
+// If several machines look after a room, one of them wakes an agent: the one on which its session runs; if there is
 // no session, or that machine is away, one whose configuration has a door for it. All know from the journal who has
 // such doors, so all that find the same machines away choose the same one.
 
-// Tells reports whether this machine is the one that tells the person of mail: of those that can and are not away the
-// one that keeps the room, or else the first by name. Where none has said that it can, each does what it can.
+// Tells reports whether this machine is the one that tells the person of mail: of those that can and are not away,
+// the one that keeps the room, or else the first by name. If none has said that it can, each does what it can.
 func (r *Room) Tells() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -31,8 +31,8 @@ func (r *Room) Tells() bool {
 	return r.opts.Machine == "" || !able || there == r.opts.Machine
 }
 
-// Announce has other machines know for whom this one has doors that need no session. It writes only what is new, and
-// does nothing where a room is in a file.
+// Announce tells other machines for whom this one has doors that need no session. It writes only changes, and does
+// nothing for a room in a file.
 func (r *Room) Announce(ctx context.Context, doors []mail.Address) error {
 	if r.opts.Machine == "" {
 		return nil
@@ -48,8 +48,8 @@ func (r *Room) Announce(ctx context.Context, doors []mail.Address) error {
 	return err
 }
 
-// Meet returns when everything is known that other machines have written until now: what this one writes has its place
-// behind that.
+// Meet returns when all events that other machines have written until now are known: events of this one get later
+// sequence numbers.
 func (r *Room) Meet(ctx context.Context) error {
 	if r.opts.Machine == "" {
 		return nil

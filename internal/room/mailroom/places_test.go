@@ -143,7 +143,7 @@ func inPages(t *rapid.T, v mail.Service, q mail.InboxQuery) []mail.ID {
 	}
 }
 
-// TestSnoozeEnds lets the time of a snooze come: nothing is written then, and the mail is where it was.
+// TestSnoozeEnds lets a snooze end: nothing is written then, and the mail is where it was.
 func TestSnoozeEnds(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -179,8 +179,8 @@ func TestSnoozeEnds(t *testing.T) {
 	})
 }
 
-// TestSnoozedIsKept holds that what the person put off is not taken to the archive before its time, and that the
-// snooze survives the rewriting of the journal.
+// TestSnoozedIsKept checks that mail that the person put off is not taken to the archive before its time, and that
+// the snooze survives the rewriting of the journal.
 func TestSnoozedIsKept(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Count: 1}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestMinting holds who decides how an id is spelled and how long mail waits, where the sender says neither: the files
+// TestMinting checks who decides the spelling of an id and how long mail waits, if the sender says neither: the files
 // that the room keeps, and the recipient.
 func TestMinting(t *testing.T) {
 	protocols := []mail.Protocol{

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestP6_OneTaker lets holders come, go and read while role mail is sent. Every message must end up read by exactly
+// TestP6_OneTaker makes holders come, go and read while role mail is sent. Every message must end up read by exactly
 // one.
 func TestP6_OneTaker(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
@@ -120,8 +120,8 @@ func TestP2_ConcurrentSenders(t *testing.T) {
 	}
 }
 
-// TestP2_SameKeyAtOnce holds that of sends with one key at the same time only one stands in the journal, where tail
-// and jq would show what the room ignores.
+// TestP2_SameKeyAtOnce checks that of concurrent sends with one key only one is in the journal, where tail and jq
+// would show the ones that the room ignores.
 func TestP2_SameKeyAtOnce(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	ctx := t.Context()

@@ -6,20 +6,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// recording counts the appends in progress that say who was given which message. With the journal on servers such an
-// append may take seconds, and until it is done the state still has the mail as unread.
+// recording counts the appends in progress that record who was given which message. With the journal on servers such
+// an append may take seconds, and until it is done the mail is still unread in the state.
 type recording struct {
 	mu sync.Mutex
 	of map[given]int
 }
 
-// given is a message and who was given it.
+// given is a message and the reader who was given it.
 type given struct {
 	id     mail.ID
 	reader mail.Address
 }
 
-// add counts what events say of that, until done is called.
+// add counts such receipts among events, until done is called.
 func (r *recording) add(events []mail.Event) (done func()) {
 	var these []given
 	for i := range events {
@@ -51,7 +51,7 @@ func (r *recording) add(events []mail.Event) (done func()) {
 	return func() { count(-1) }
 }
 
-// has reports whether an append in progress says that reader was given the message.
+// has reports whether an append in progress records that reader was given the message.
 func (r *recording) has(id mail.ID, reader mail.Address) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -129,8 +129,8 @@ func (v *view) makeToken(ctx context.Context, n mail.Name, prefix string) (strin
 	return token, nil
 }
 
-// These begin every token, so that scanners for leaked secrets can know one. The hash that the room keeps is of the
-// whole token, so nobody can make a guest's into an agent's.
+// These begin every token, so that scanners for leaked secrets can recognise one. The room keeps the hash of the
+// whole token, so a guest's cannot be turned into an agent's.
 const (
 	tokenPrefix = "pp."
 	guestPrefix = "pp-guest."
@@ -139,8 +139,8 @@ const (
 // IsGuests reports whether a token, if it is good, is a guest's.
 func IsGuests(token string) bool { return strings.HasPrefix(token, guestPrefix) }
 
-// ParseToken returns the room that a bearer token says it opens, and the hash by which that room knows it. ok is false
-// for what cannot be a token of any room.
+// ParseToken returns the room that a bearer token names, and the hash by which that room knows it. ok is false for a
+// text that cannot be a token of any room.
 func ParseToken(token string) (room mail.RoomName, sum string, ok bool) {
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok {
@@ -160,8 +160,8 @@ func tokenSum(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// claiming is newcomer for a change that may be of a session. Two sessions do not become the orchestrator at once
-// either.
+// claiming is newcomer for a change that may be of a session. Nor can two sessions become the orchestrator at the
+// same time.
 func (v *view) claiming(c *mail.AgentChange) (done func()) {
 	if c.Name != mail.Orchestrator || c.Session == "" {
 		return v.newcomer(c.Name)

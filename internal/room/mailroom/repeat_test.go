@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// TestP12_SameTextAtOnce sends each of 40 texts by four calls at the same moment, as a client does that sends again
-// what it takes for lost. Each is delivered once, all four senders are told of that one, and the person once.
+// TestP12_SameTextAtOnce sends each of 40 texts by four calls at the same moment, like a client that retries messages
+// it takes for lost. Each is delivered once, all four senders are told of that one, and the person once.
 func TestP12_SameTextAtOnce(t *testing.T) {
 	const texts, each = 40, 4
 	d := newDesk(t, policy.Limits{})
@@ -58,7 +58,7 @@ func TestP12_SameTextAtOnce(t *testing.T) {
 	d.wantTold("repeat_window")
 }
 
-// TestRepeatInJournal holds that what another version, or another program, has written there is taken for nothing.
+// TestRepeatInJournal checks that text in the journal from another version, or another program, is ignored.
 func TestRepeatInJournal(t *testing.T) {
 	r := fold.Repeat{1, 2, 3, 255}
 	if got := fold.RepeatIn(r.String()); got != r {

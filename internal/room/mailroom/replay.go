@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// replay makes the state anew of all that the journal says, and returns the cursor that goes on from there. names is a
-// checkpoint whose names hold from the beginning. If one comes that shows two names to be one agent's after events
-// were applied to two, replay begins again with that: later events tell more names, never other ones. So it does if
-// one comes that says of an event that it did not count, and it counted because another was erased meanwhile, or the
-// other way round.
+// replay rebuilds the state from the whole journal, and returns the cursor that continues from there. names is a
+// checkpoint whose names hold from the beginning. If a checkpoint shows two names to be one agent's after events were
+// applied to two, replay begins again with that checkpoint: later events add names, and never change them. The same
+// happens if a checkpoint says that an event did not count, and it counted because another was erased meanwhile, or
+// the other way round.
 func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
 	r.state = fold.NewState(r.opts.TTL)
 	r.state.End = r.journal.Last()
@@ -48,12 +48,12 @@ func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Curs
 	return c, nil
 }
 
-// overlap reports whether two lists in order have a place in common.
+// overlap reports whether two ordered lists have a sequence number in common.
 func overlap(a, b []mail.Seq) bool {
 	return slices.ContainsFunc(b, func(seq mail.Seq) bool { return fold.IsAmong(a, seq) })
 }
 
-// events returns all events, of which the state keeps copies only, in the shortest way that the journal has.
+// events returns all events, of which the state keeps only copies, in the fastest way that the journal has.
 func (r *Room) events() journal.Cursor {
 	if j, ok := r.journal.(journal.Replayer); ok {
 		return j.Replay()
@@ -61,8 +61,8 @@ func (r *Room) events() journal.Cursor {
 	return r.journal.Follow(0)
 }
 
-// follow applies what is appended from now on. While the journal cannot be read it tries again, at longer and longer
-// intervals: until then, calls that wait for their events are told that they failed.
+// follow applies events that are appended from now on. While the journal cannot be read it retries, at longer and
+// longer intervals: until then, calls that wait for their events are told that they failed.
 func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	defer close(r.done)
 	wait := firstPause
@@ -77,7 +77,7 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		seq := r.state.Seq
 		r.broken = err
 		r.mu.Unlock()
-		// All that is to be woken asks for the lock. Go runs first whom it woke last, and those are who wait for mail.
+		// All woken goroutines take the lock. Go runs the last one woken first, and those wait for mail.
 		close(applied)
 		r.opts.Observe.Changed()
 		for _, c := range arrived {
@@ -102,12 +102,12 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		wait = min(2*wait, lastPause)
 		c = r.journal.Follow(seq)
 		r.mu.Lock()
-		r.broken = nil // whether that is so is found out by whoever waits next
+		r.broken = nil // the next waiter finds out whether that is still so
 		r.mu.Unlock()
 	}
 }
 
-// apply makes events that the journal has got part of the state. The caller holds it.
+// apply makes appended events part of the state. The caller holds it.
 func (r *Room) apply(events []mail.Event) (err error) {
 	marked, upkeepAt := r.state.Marked, r.state.UpkeepAt
 	for i := range events {
@@ -116,7 +116,7 @@ func (r *Room) apply(events []mail.Event) (err error) {
 			break
 		}
 		if r.state.Apply(&events[i]) {
-			r.waits.Store(len(r.state.Scheduled) > 0) // before hear wakes whoever looks at it
+			r.waits.Store(len(r.state.Scheduled) > 0) // before hear wakes the goroutine that looks at it
 			r.hear(&events[i])
 		}
 	}
@@ -133,14 +133,14 @@ func (r *Room) apply(events []mail.Event) (err error) {
 	return err
 }
 
-// Reopen returns a channel that is closed when the room is to be closed and opened again: others have erased what this
-// machine, which lagged, had not read yet. What followed from that is known again behind a checkpoint that is yet to
-// come; until the room is opened again it stays as it was.
+// Reopen returns a channel that is closed when the room must be closed and opened again: others have erased events
+// that this machine, which lagged, had not read yet. Their effects are known again after a future checkpoint; until
+// the room is opened again it stays as it was.
 func (r *Room) Reopen() <-chan struct{} { return r.reopen }
 
 var errBehind = errors.New("an event is missing")
 
-// behind is what calls are told until the room is opened again.
+// behind is the error for calls until the room is opened again.
 func (r *Room) behind() error {
 	return &mail.Error{Code: mail.Unavailable, Err: errBehind,
 		Msg: fmt.Sprintf("room %s is being read again, because mail was erased that this machine had not read yet. "+

@@ -12,9 +12,9 @@ import (
 	"pennypost/internal/room/check"
 )
 
-// TestP13_RightIsTheRoomsRule holds that anybody settles a question as long as a machine of an earlier version follows
-// the room, that only the asked do once all have said that they know it, and that what was settled stays so, on every
-// machine and behind compaction.
+// TestP13_RightIsTheRoomsRule checks that anyone settles a question while a machine of an earlier version follows the
+// room, that only those asked do once all have said that they know the rule, and that settled questions stay so, on
+// every machine and after compaction.
 func TestP13_RightIsTheRoomsRule(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		f := newFleet(t, 2, Options{})
@@ -64,8 +64,8 @@ func TestP13_RightIsTheRoomsRule(t *testing.T) {
 	})
 }
 
-// TestP13_ASuggestionIsKept holds that a question is as open behind retention, in a room that is opened again and in
-// an exported copy as it was before, and that what suggests an answer stays beside it.
+// TestP13_ASuggestionIsKept checks that a question is as open after retention, in a room that is opened again and in
+// an exported copy as it was before, and that suggestions of an answer stay with it.
 func TestP13_ASuggestionIsKept(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	opts := Options{Now: func() time.Time { return now }, Retention: policy.Retention{Age: time.Hour, Count: 1}}
@@ -119,8 +119,8 @@ func TestP13_ASuggestionIsKept(t *testing.T) {
 	}
 }
 
-// TestP13_NoScriptSettles holds that what a script sends as the user neither answers nor withdraws what agents ask,
-// and that all else may be sent.
+// TestP13_NoScriptSettles checks that a script's messages as the user neither answer nor withdraw agents' questions,
+// and that it may send anything else.
 func TestP13_NoScriptSettles(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	send := func(v mail.Service, d mail.Draft) (mail.ID, error) {
@@ -182,8 +182,8 @@ func TestP13_NoScriptSettles(t *testing.T) {
 	}
 }
 
-// TestP13_TheUserOfAFile holds that what a foreign file says in the user's name settles what was asked in that file,
-// and nothing else, also if both are found at once.
+// TestP13_TheUserOfAFile checks that the user's words in a foreign file settle questions that were asked in that
+// file, and nothing else, even if both are found at the same time.
 func TestP13_TheUserOfAFile(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	sent, err := room.As("dave").Send(t.Context(),
@@ -225,7 +225,8 @@ func TestP13_TheUserOfAFile(t *testing.T) {
 	}
 }
 
-// TestP13_AnAliasOfTheUserInAFile holds that a name which leads to the user says no more in a file than "user" does.
+// TestP13_AnAliasOfTheUserInAFile checks that a name which leads to the user has no more effect in a file than "user"
+// does.
 func TestP13_AnAliasOfTheUserInAFile(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)

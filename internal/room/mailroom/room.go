@@ -28,80 +28,81 @@ type Options struct {
 	Now        func() time.Time // default: time.Now
 	NewID      func() mail.ID   // default: random
 	MaxBody    int              // bytes; default mail.MaxBody
-	Namespaces []string         // of tags, besides mail.TagNamespaces
+	Namespaces []string         // of tags, in addition to mail.TagNamespaces
 	TTL        policy.TTL
 	Retention  policy.Retention
 	Limits     policy.Limits
 	Claims     policy.ClaimRule // "": policy.DefaultClaims
 	Quiet      time.Duration    // see check.Rules; 0: policy.DefaultQuiet
 	Observe    Observer
-	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for
-	// whoever comes to have the roles. "" means that none is known, which is the default. It is called with the state
+	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for any
+	// later holder of the roles. "" means that none is known, which is the default. It is called with the state
 	// locked, so it must not block.
 	Door func(agent mail.Name, roles []string) string
-	// PutOff returns until when an agent is not rung for mail that comes now, urgent or other; zero if it is not put
-	// off, as by default. It is called as Door is.
+	// PutOff returns until when an agent is not rung for new mail, urgent or not; zero if it is not deferred, as by
+	// default. It is called as Door is.
 	PutOff func(agent mail.Name, roles []string, urgent bool, now mail.Time) mail.Time
-	// Tells says how the user is told of mail that asks something, or is urgent: a word for Delivery.Wake and, of
-	// mail.WakeDeferred, until when nobody does. "" means not at all, as by default. It is called as Door is.
+	// Tells says how the user is told of questions and urgent mail: a word for Delivery.Wake and, for
+	// mail.WakeDeferred, until when that is deferred. "" means not at all, as by default. It is called as Door is.
 	Tells func(asks, urgent bool, now mail.Time) (how string, putOff mail.Time)
-	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
-	// is gone.
+	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: that is unknown, and a silent
+	// agent is gone.
 	Alive func(process string) bool
-	// Ended reports whether a process is known to have ended. Nil: nobody can tell.
+	// Ended reports whether a process is known to have ended. Nil: that is unknown.
 	Ended func(process string) bool
-	// Elsewhere calls use with another room of the same post office, which is open until use returns. Nil: there is no
-	// other room.
+	// Elsewhere calls use with another room of the same post office, which is open until use returns. Nil: there is
+	// no other room.
 	Elsewhere func(ctx context.Context, room mail.RoomName, use func(*Room) error) error
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
-	// Written returns the place up to which everything is in the files of the room's bridges. What came later stays
-	// until it is there too, so one that fails has to be mended, or removed, before it goes. Nil: there are no
-	// bridges.
+	// Written returns the sequence number up to which all events are in the files of the room's bridges. Later events
+	// stay until they are there too, so a failing bridge must be repaired, or removed, before they go. Nil: there are
+	// no bridges.
 	Written func() mail.Seq
-	// Protocols are those that the room's bridges and agents may be of.
+	// Protocols are those that the room's bridges and agents may use.
 	Protocols []mail.Protocol
 	// Index is the directory of the index of words, which may be deleted at any time. "": a search reads every
 	// message.
 	Index string
-	// SearchPatience is how long a search reads messages while the index is being made. After that it returns what it
-	// found, and says that it did not read all. 0: a second.
+	// SearchPatience is how long a search reads messages while the index is being made. After that it returns the
+	// messages found, and says that it did not read all. 0: a second.
 	SearchPatience time.Duration
-	// Preview returns how a text begins, in one line, for a list. Nil: without its white space.
+	// Preview returns the beginning of a text, in one line, for a list. Nil: without its white space.
 	Preview func(body string) string
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
 	Orchestrators []mail.Name
-	// Machine is this one's name in a room that the post offices of several machines have open. "": nobody else
-	// writes to the journal, and nothing stands in it that is there for others.
+	// Machine is this one's name in a room that the post offices of several machines have open. "": no other machine
+	// writes to the journal, and it has no events meant for others.
 	Machine mail.Machine
 	// Admitted returns the machines that the person has let in, by name; one without a key was removed. It is called
-	// with the state locked, so it must not wait for long. Nil: there is none.
+	// with the state locked, so it must not block for long. Nil: there is none.
 	Admitted func() map[mail.Machine]mail.MachineKey
-	// Anyone has machines come in that nobody has admitted.
+	// Anyone lets machines in that no one has admitted.
 	Anyone bool
-	// Away reports whether nothing is heard of the post office of another machine. It is called with the state locked,
-	// so it must not block. Nil: none ever is.
+	// Away reports whether the post office of another machine is not heard of. It is called with the state locked, so
+	// it must not block. Nil: none ever is.
 	Away func(mail.Machine) bool
-	// Lives are what other rooms of the name had, and end with what this one's journal says. Nil: there were none.
+	// Lives are those that earlier rooms of the name had; they end according to this one's journal. Nil: there were
+	// none.
 	Lives *Lives
-	// Trouble says how old is what is known of the room, and why nothing can be appended at present; "" if it is new
-	// and it can. Nil: it always is.
+	// Trouble says how old the knowledge of the room is, and why nothing can be appended at present; "" if it is
+	// current and appending works. Nil: always "".
 	Trouble func() string
-	// LetIn reports whether a machine that uses this post office is let in still, with a pass. It is called with the
-	// state locked, so it must not block. Nil: each is.
+	// LetIn reports whether a machine that uses this post office is still admitted, with a pass. It is called with
+	// the state locked, so it must not block. Nil: each is.
 	LetIn func(machine mail.Machine, pass string) bool
-	// Waits is told, before Run goes on, whether anything waits to be sent later: the room has to be open then, also
-	// after a restart. Nil: nobody is told.
+	// Waits is told, before Run continues, whether any message is scheduled: the room must be open then, even after a
+	// restart. Nil: no one is told.
 	Waits func(bool)
 }
 
-// Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines,
-// and must not block.
+// Observer is told of events, for metrics. Nil functions are skipped. The others are called from many goroutines, and
+// must not block.
 type Observer struct {
 	Sent     func(recipients, wakes int)
 	Inbox    func(took time.Duration)
 	Watching func(delta int)
-	Tripped  func() // a limit was run into
+	Tripped  func() // a limit was reached
 	Changed  func() // something happened in the room
 }
 
@@ -209,10 +210,10 @@ type Room struct {
 	stop     context.CancelFunc // ends the follower and keepIndex
 	done     chan struct{}      // closed when the follower has ended
 	keeping  sync.Mutex         // held by one compaction, erasure or repair at a time; taken before gate and mu
-	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
+	gate     sync.RWMutex       // held for reading during an append, for writing by a checkpoint; taken before mu
 	watching atomic.Int64       // watches and waits that are open
 	lastUse  atomic.Int64       // the mail.Time of the last call
-	waits    atomic.Bool        // something is to be sent later
+	waits    atomic.Bool        // a message is scheduled
 
 	handover handover
 	sending  sending
@@ -222,16 +223,16 @@ type Room struct {
 
 	mu      sync.RWMutex
 	state   *fold.State   // written by the follower, and by a compaction (fold.State.Archived)
-	applied chan struct{} // closed, and replaced, whenever state has moved on
+	applied chan struct{} // closed, and replaced, whenever state has advanced
 	crowd   int           // from how many hot messages on crowded tells; 0: never
 	crowded pause.Nudge
 	died    pause.Nudge           // the program of an agent has ended
-	claimed pause.Nudge           // somebody has claimed something, or waits for it
-	later   pause.Nudge           // what is to be sent later has changed
+	claimed pause.Nudge           // someone has claimed something, or waits for it
+	later   pause.Nudge           // the scheduled messages have changed
 	due     pause.Nudge           // there may be something to do for Run
 	signs   map[*fold.Member]sign // belongs to Run
 	broken  error                 // why the follower ended
-	reopen  chan struct{}         // closed when the room is to be opened again; see Reopen
+	reopen  chan struct{}         // closed when the room must be opened again; see Reopen
 }
 
 // Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
@@ -260,7 +261,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		return nil, errors.Join(err, j.Close())
 	}
 	r.waits.Store(len(r.state.Scheduled) > 0)
-	r.review() // of what others wrote while the room was closed
+	r.review() // of events that others wrote while the room was closed
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go r.follow(follow, cursor)
@@ -284,7 +285,8 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	return r, nil
 }
 
-// hear notes, for the limits and for Run, what has just become part of the state. The caller holds the state.
+// hear records, for the limits and for Run, an event that has just become part of the state. The caller holds the
+// state.
 func (r *Room) hear(e *mail.Event) {
 	s := r.state
 	switch {
@@ -293,7 +295,7 @@ func (r *Room) hear(e *mail.Event) {
 		defer r.breaker.mu.Unlock()
 		rec, at := s.Records[e.Message.ID], e.At.Std()
 		if r.opts.Machine != "" && !r.breaker.own[rec.Msg.ID] {
-			at = r.opts.Now() // by no clock of another machine
+			at = r.opts.Now() // not by the clock of another machine
 			r.breaker.Heard(e.Message, s.PeersOf(rec), at)
 		}
 		r.breaker.Sent(fold.RepeatIn(e.Message.Same), rec.Msg.ID, at)
@@ -331,11 +333,11 @@ func (r *Room) Close() error {
 // Name returns the room's name.
 func (r *Room) Name() mail.RoomName { return r.name }
 
-// As returns the room as caller sees it. The caller must have proven that it is who it says.
+// As returns the room as caller sees it. The caller must have proven its identity.
 func (r *Room) As(caller mail.Name) mail.Service { return r.view(check.Caller{Who: caller}) }
 
-// ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
-// they cannot make an orchestrator.
+// ForFiles returns the room as the user sees it, for the content of foreign files: their names are taken as they are,
+// but they cannot make an orchestrator.
 func (r *Room) ForFiles() mail.Service {
 	return r.view(check.Caller{Who: mail.User, Files: true, Means: mail.ByBridge})
 }
@@ -349,12 +351,12 @@ func (r *Room) view(by check.Caller) *view {
 	return &view{r, check.Asker{Rules: &r.rules, Caller: &by}}
 }
 
-// on returns what nobody in particular sees of the state, which is locked.
+// on returns the state, which is locked, as seen by no particular caller.
 func (r *Room) on(s *fold.State, now mail.Time) *check.View {
 	return r.view(check.Caller{}).on(s, now)
 }
 
-// Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.
+// Idle returns how long the room has not been used; it is 0 while someone watches or waits.
 func (r *Room) Idle() time.Duration {
 	if r.watching.Load() > 0 {
 		return 0
@@ -365,7 +367,7 @@ func (r *Room) Idle() time.Duration {
 // sight returns the state as this machine sees it. The caller holds it.
 func (r *Room) sight(s *fold.State) fold.Sight { return s.Seen(r.ways) }
 
-// use notes that the room is in use, and returns the time.
+// use records that the room is in use, and returns the time.
 func (r *Room) use() mail.Time {
 	now := r.now()
 	r.lastUse.Store(int64(now))
@@ -383,12 +385,12 @@ func (r *Room) watch() (done func()) {
 	}
 }
 
-// now is the time by the clock of this machine. One that is set to before 1970 counts as set to its beginning: 0 is no
-// time, and what was sent before it would be shown to nobody.
+// now is the time by the clock of this machine. A clock set to before 1970 counts as set to its beginning: 0 is no
+// time, and mail sent before it would be shown to no one.
 func (r *Room) now() mail.Time { return max(mail.TimeOf(r.opts.Now()), 1) }
 
-// commit appends events, of now if they name no time, and returns when they are applied. Whoever asks what became of
-// them reads it from the state.
+// commit appends events, with the present time if they name none, and returns when they are applied. The caller reads
+// their outcome from the state.
 func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
 	if len(events) == 0 {
 		return 0, nil
@@ -403,7 +405,7 @@ func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	return r.append(ctx, events...)
 }
 
-// append is commit for whoever holds the gate.
+// append is commit for a caller that holds the gate.
 func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
 	defer r.recording.add(events)()
 	seq, err := r.journal.Append(ctx, events...)
@@ -412,8 +414,7 @@ func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	}
 	err = r.await(ctx, seq)
 	if err != nil && ctx.Err() != nil {
-		// What stands in the journal counts, whatever becomes of the caller: who sends again with the same key has to
-		// find it.
+		// An event in the journal counts, whatever becomes of the caller: a retry with the same key must find it.
 		applying, cancel := context.WithTimeout(context.WithoutCancel(ctx), appliedWithin)
 		defer cancel()
 		err = r.await(applying, seq)
@@ -421,7 +422,8 @@ func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	return seq, err
 }
 
-// appliedWithin bounds how long a caller that has left is served on. An event is applied within microseconds.
+// appliedWithin limits how long the request of a caller that has left is continued. An event is applied within
+// microseconds.
 const appliedWithin = 5 * time.Second
 
 // await blocks until the state has reached seq.
@@ -463,8 +465,8 @@ func (r *Room) unavailable(err error) error {
 	}
 }
 
-// newID returns an id in the form asked for that no hot message has. The usual forms are random enough without
-// looking, which costs a cache miss; 48 bits are not.
+// newID returns an id in the requested form that no hot message has. The usual forms are random enough without a
+// lookup, which costs a cache miss; 48 bits are not.
 func (r *Room) newID(s *fold.State, form mail.IDForm) mail.ID {
 	switch form {
 	case mail.IDUUID:

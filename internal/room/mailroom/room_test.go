@@ -12,8 +12,7 @@ import (
 	"pennypost/internal/room/fold/foldtest"
 )
 
-// testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal
-// says.
+// testOffice is a post office of rooms in memory, each of which is compared at the end with its journal.
 type testOffice struct {
 	mailtest.Asking
 	t    *testing.T
@@ -52,7 +51,7 @@ func (o *testOffice) elsewhere(_ context.Context, name mail.RoomName, use func(*
 	return err
 }
 
-// fill has the disk of a room take nothing from now on or, if full is false, take everything again.
+// fill makes the disk of a room reject writes from now on or, if full is false, accept them again.
 func (o *testOffice) fill(name mail.RoomName, full bool) {
 	if onServers {
 		o.t.Skip("on memory only: no server's disk is filled")

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestSendToSeveralRooms holds that mail to several rooms is sent to all or to none as long as they can be asked, that
-// a room which fails after that is told of, and that a retry reaches the rest and doubles nothing.
+// TestSendToSeveralRooms checks that mail to several rooms is sent to all or to none while they can be asked, that a
+// room which fails after that is reported, and that a retry reaches the rest and doubles nothing.
 func TestSendToSeveralRooms(t *testing.T) {
 	o := newOffice(t, Options{})
 	ctx := t.Context()
@@ -52,7 +52,7 @@ func TestSendToSeveralRooms(t *testing.T) {
 	}
 	want("with room two failing", 1, 1, 0)
 
-	draft.Key = "" // whoever sends the same text again means the same message
+	draft.Key = "" // sending the same text again means the same message
 	if _, err := bob.Send(ctx, draft); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestSendToSeveralRooms(t *testing.T) {
 	}
 }
 
-// TestSendAgainUnderAnotherName holds that what is sent again, by a sender that was renamed since, is doubled in no
-// room, also when the others have archived it.
+// TestSendAgainUnderAnotherName checks that a retry by a sender that was renamed since is doubled in no room, even
+// when the others have archived the message.
 func TestSendAgainUnderAnotherName(t *testing.T) {
 	a := askAcross(t)
 	d := mail.Draft{To: mail.Recipients{"ann", "bea@here"}, Body: "x", Key: "once"}

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// schedule has a draft wait until it is sent. It is found in order now, and is checked again then.
+// schedule makes a draft wait until it is sent. It is checked now, and again then.
 func (v *view) schedule(ctx context.Context, d mail.Draft) (sent mail.Sent, err error) {
 	var known *mail.Scheduling
 	v.check(func(v *check.View) { known = v.SameScheduled(d.Key) })
@@ -68,19 +68,19 @@ func (v *view) Unschedule(ctx context.Context, id mail.ID) error {
 	return err
 }
 
-// waits reports whether a message is to be sent later.
+// waits reports whether a message is scheduled.
 func (v *view) waits(id mail.ID) (waits bool) {
 	v.read(func(s *fold.State, _ mail.Time) { waits = s.Scheduled[id] != nil })
 	return waits
 }
 
-// Waits reports whether anything waits to be sent later, for which the room has to be open. It takes no lock.
+// Waits reports whether any message is scheduled, for which the room must be open. It takes no lock.
 func (r *Room) Waits() bool { return r.waits.Load() }
 
-// lookAtClock is how long it takes at most to notice that the clock was set, while anything waits to be sent.
+// lookAtClock is the longest time until a change of the clock is noticed, while any message is scheduled.
 const lookAtClock = time.Minute
 
-// sendScheduled sends, until ctx ends, what is due, as the room's keeper. It sleeps while nothing is.
+// sendScheduled sends, until ctx ends, the messages that are due, as the room's keeper. It sleeps while none are.
 func (r *Room) sendScheduled(ctx context.Context) {
 	known, waited := false, false
 	r.later.Give()
@@ -104,7 +104,8 @@ func (r *Room) sendScheduled(ctx context.Context) {
 	}
 }
 
-// sendDue sends what is due, in order, and returns after how long to look again; a negative time if nothing waits.
+// sendDue sends the messages that are due, in order, and returns after how long to look again; a negative time if
+// nothing waits.
 func (r *Room) sendDue(ctx context.Context) time.Duration {
 	system := r.view(check.Caller{Who: mail.System})
 	for {
@@ -132,9 +133,8 @@ func (r *Room) sendDue(ctx context.Context) time.Duration {
 	}
 }
 
-// sendOne sends a message that is due, and notes that it is. The key keeps it from being sent twice, should that be
-// noted by nobody, or this machine not be the only one that takes itself for the keeper. It reports false if it is to
-// be tried again.
+// sendOne sends a message that is due, and records it. The key keeps it from being sent twice if that record is lost,
+// or if another machine takes itself for the keeper too. It reports false if it must be retried.
 func (r *Room) sendOne(ctx context.Context, o *check.Occasion) bool {
 	refused := o.Void
 	if refused == "" {

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// keep looks after the room until the function that it returns is called.
+// keep looks after the room until the returned function is called.
 func (l *lab) keep() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -29,7 +29,7 @@ func (l *lab) later(from mail.Name, in time.Duration, body string) mail.Sent {
 	return l.send(from, mail.Draft{To: mail.Recipients{"ann"}, Body: body, Later: mail.Later{In: int(in.Seconds())}})
 }
 
-// texts returns what an agent, or the user, has in the mailbox, in order.
+// texts returns the mailbox of an agent, or the user, in order.
 func (l *lab) texts(n mail.Name) (out []string) {
 	l.Helper()
 	page, err := l.room.As(n).Inbox(l.Context(), mail.InboxQuery{All: true, Limit: 1000})
@@ -48,14 +48,14 @@ func (l *lab) wantTexts(n mail.Name, want ...string) {
 	}
 }
 
-// again closes the room, as a machine does that dies, and opens it from its journal.
+// again closes the room, as a dying machine does, and opens it from its journal.
 func (l *lab) again() {
 	l.Helper()
 	l.must(l.room.Close())
 	l.room = reopen(l.T, l.store, "lab", l.room.opts)
 }
 
-// What is due is sent at its time, in the order of time and then of being made, once, whatever happens between.
+// Messages are sent when they are due, in the order of time and then of creation, once, whatever happens in between.
 func TestP16_SentOnceInOrder(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		store := newStore(t)
@@ -92,7 +92,7 @@ func TestP16_SentOnceInOrder(t *testing.T) {
 	})
 }
 
-// A machine that dies between sending and noting it does not send again, nor do two that take themselves for the
+// A machine that dies between sending and recording it does not send again, nor do two that take themselves for the
 // keeper, nor one whose clock steps back.
 func TestP16_NotTwice(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestP16_NotTwice(t *testing.T) {
 	})
 }
 
-// What was due several times while the post office was off is sent as one that says how often, and goes on then until
-// its end.
+// A message that was due several times while the post office was off is sent once, says how often, and then continues
+// until its end.
 func TestP16_Missed(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		store := newStore(t)
@@ -166,7 +166,7 @@ func TestP16_Missed(t *testing.T) {
 	})
 }
 
-// Nothing is sent in the name of who may not any more, and what is refused its maker is told of.
+// Nothing is sent in the name of a sender who has lost the right, and its maker is told of a refusal.
 func TestP16_EndsWithTheRight(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		defer l.keep()()
@@ -208,7 +208,7 @@ func TestP16_EndsWithTheRight(t *testing.T) {
 	})
 }
 
-// An agent has itself reminded of a letter, and is woken as by any mail.
+// An agent schedules a reminder of a letter, and is woken as by any mail.
 func TestP16_Reminder(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		defer l.keep()()
@@ -226,7 +226,7 @@ func TestP16_Reminder(t *testing.T) {
 	})
 }
 
-// What waits in the journal is erased as messages are, and what is over leaves nothing behind a compaction.
+// Scheduled messages are erased from the journal like others, and finished ones leave nothing after a compaction.
 func TestP16_Erased(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -259,7 +259,7 @@ func TestP16_Erased(t *testing.T) {
 	})
 }
 
-// A machine that was let in and is no more has nothing sent.
+// A machine that is no longer admitted has nothing sent.
 func TestP16_EndsWithThePass(t *testing.T) {
 	var out atomic.Bool
 	letIn := func(m mail.Machine, pass string) bool { return !out.Load() && m == "laptop" && pass == "p1" }
@@ -283,7 +283,7 @@ func TestP16_EndsWithThePass(t *testing.T) {
 	})
 }
 
-// What an agent left to be sent is sent though it has gone, and is no sign of its life.
+// A message that an agent left to be sent is sent though it has gone, and is no sign of its life.
 func TestP16_NoSignOfLife(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		defer l.keep()()

@@ -12,9 +12,8 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Send implements mail.Sender. This file has in its order what a send does beside the state: whom it waits for, what
-// it asks of other rooms and of the breaker, and what it appends. What a draft comes to is in Plan, and what became of
-// it in Plan.Became.
+// Send implements mail.Sender. This file has in order the parts of a send outside the state: its waits, its requests
+// to other rooms and to the breaker, and its appends. Plan has the result for a draft, and Plan.Became its outcome.
 func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err := d.Check(v.MaxBody); err != nil {
 		return mail.Sent{}, err
@@ -46,7 +45,7 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	return sent, nil
 }
 
-// carryOut does what was planned: here, in the other rooms, and here again if it asks something there only.
+// carryOut carries out a plan: here, in the other rooms, and here again if it is a question there only.
 func (v *view) carryOut(ctx context.Context, p *check.Plan, d mail.Draft) (sent mail.Sent, err error) {
 	switch {
 	case p.Earlier != nil:
@@ -63,14 +62,14 @@ func (v *view) carryOut(ctx context.Context, p *check.Plan, d mail.Draft) (sent 
 	return sent, err
 }
 
-// sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here
-// for the first attempt: apply would ignore the second message, but it would stand in the journal until compaction.
+// sending has the idempotency keys of sends in progress. A repeated send whose answer is late waits here for the
+// first attempt: apply would ignore the second message, but it would be in the journal until compaction.
 type sending struct {
 	mu   sync.Mutex
 	keys map[fold.SentKey]chan struct{} // closed when the send is over
 }
 
-// claim returns when nobody else sends with this key of the caller, and keeps others from it until release is called.
+// claim returns when no one else sends with this key of the caller, and keeps others from it until release is called.
 // Without a key there is nothing to wait for.
 func (v *view) claim(ctx context.Context, key string) (release func(), err error) {
 	if key == "" {
@@ -108,7 +107,7 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 	}, nil
 }
 
-// plan finds out what a draft comes to, with what the state has no texts for.
+// plan plans a draft, including the parts for which the state has no texts.
 func (v *view) plan(ctx context.Context, d *mail.Draft) (p *check.Plan, err error) {
 	v.check(func(v *check.View) { p, err = v.Send(d) })
 	switch {
@@ -138,7 +137,7 @@ func (v *view) checkSame(ctx context.Context, earlier fold.Spot, d *mail.Message
 	return nil
 }
 
-// findThread looks for the parent of a reply where the hot messages end.
+// findThread looks for the parent of a reply that is no longer hot.
 func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 	parent, err := v.archived(ctx, m.ReplyTo)
 	switch {
@@ -155,8 +154,8 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 	return nil
 }
 
-// clear asks the others that have a say in a planned message: the rooms that it goes to, and the breaker. A card is
-// found to be answered well.
+// clear asks the others that decide on a planned message: the rooms that it goes to, and the breaker. It also checks
+// the answer to a card.
 func (v *view) clear(ctx context.Context, p *check.Plan, d mail.Draft) (err error) {
 	if len(p.Route.Remote) > 0 {
 		if err = v.resolveElsewhere(ctx, p, d); err != nil {
@@ -187,7 +186,7 @@ func (v *view) resolveElsewhere(ctx context.Context, p *check.Plan, d mail.Draft
 	return nil
 }
 
-// post appends the message and tells what became of it.
+// post appends the message and returns its outcome.
 func (v *view) post(ctx context.Context, p *check.Plan) (mail.Sent, error) {
 	if v.Machine != "" {
 		defer v.breaker.begin(p.Message.ID)()
@@ -225,7 +224,7 @@ func (v *view) post(ctx context.Context, p *check.Plan) (mail.Sent, error) {
 	return sent, nil
 }
 
-// wakes returns how many are woken by a message.
+// wakes returns how many recipients a message wakes.
 func wakes(sent *mail.Sent) (n int) {
 	for _, d := range sent.Recipients {
 		if d.Wake != mail.WakeNone {
@@ -235,8 +234,8 @@ func wakes(sent *mail.Sent) (n int) {
 	return n
 }
 
-// arrive has a sender that is new come onto the roster before its message: as one event with it, that would stand
-// though another machine has let nobody of such a name in.
+// arrive puts a new sender onto the roster before its message: in one append, the message would count even if the
+// registration lost to an event of another machine.
 func (v *view) arrive(ctx context.Context, p *check.Plan) error {
 	if len(p.Pulse) == 0 || p.Pulse[0].Agent.Machine == "" {
 		return nil
@@ -245,9 +244,9 @@ func (v *view) arrive(ctx context.Context, p *check.Plan) error {
 	return v.attempt(ctx, (*check.View).Join)
 }
 
-// forward sends a draft to those of its addresses that are in other rooms, and adds what became of it there to sent. A
-// room that fails now is told of beside the others. The copies have the draft's key, so that sending again with it
-// reaches those who did not get it, and nobody twice.
+// forward sends a draft to those of its addresses that are in other rooms, and adds the outcome there to sent. A room
+// that fails now is reported with the others. The copies have the draft's key, so that a retry with it reaches those
+// who did not get it, and no one twice.
 func (v *view) forward(ctx context.Context, p *check.Plan, d mail.Draft, sent mail.Sent) (mail.Sent, error) {
 	if d.Key == "" {
 		d.Key = mail.MadeKey + string(p.Message.ID)
@@ -283,7 +282,7 @@ func (v *view) forward(ctx context.Context, p *check.Plan, d mail.Draft, sent ma
 	return sent, nil
 }
 
-// notSent tells of addresses of a room that failed.
+// notSent reports the addresses of a room that failed.
 func notSent(to []string, err error) []mail.Delivery {
 	why := err.Error()
 	if mail.CodeOf(err) == mail.Internal {
@@ -308,8 +307,9 @@ func (r *Room) copied(ctx context.Context, id mail.ID, home mail.RoomName) (mail
 	return mail.Sent{ID: id, Seq: it.Seq, Room: r.name, Duplicate: true, Recipients: it.Deliveries}, nil
 }
 
-// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
-// a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
+// newcomer keeps others from naming an agent until done, if no one of that name is on the roster: the checks of a new
+// name still hold when it is written. This is a lock over a write; it is taken once for each agent that a room ever
+// has.
 func (v *view) newcomer(n mail.Name) (done func()) {
 	known := v.IsUser() && n == v.Who || n == mail.System || v.Foreign
 	v.read(func(s *fold.State, _ mail.Time) { known = known || s.Agent(n) != nil })

@@ -7,9 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestSendAllocates holds a plain send to what it needs: what it leaves behind for the garbage collector is what
-// limits how many there are in a second. A draft without key, metadata, or addresses of other rooms pays for none of
-// them.
+// TestSendAllocates limits the allocations of a plain send: the garbage collector limits how many there can be in a
+// second. A draft without key, metadata, or addresses of other rooms pays for none of them.
 func TestSendAllocates(t *testing.T) {
 	if onServers {
 		t.Skip("on memory only: it counts what a room allocates, and not its journal")

@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestBySent imports mail of random times, many more than a zone of the index holds, and compares each page by time of
-// sending, in each part of the room, with a naive one.
+// TestBySent imports mail of random times, much more than a zone of the index holds, and compares each page by time
+// of sending, in each part of the room, with a naive one.
 func TestBySent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		room, err := Open(t.Context(), "lab", newStore(t).Open(),

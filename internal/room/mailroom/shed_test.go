@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// exhaust has ann and bob answer each other as often as they may.
+// exhaust makes ann and bob answer each other as often as they may.
 func (d *desk) exhaust(ann, bob string) {
 	d.Helper()
 	for i := range policy.DefaultExchanges {
@@ -28,8 +28,8 @@ func (d *desk) register(p mail.Presence) {
 	}
 }
 
-// TestP12_BroadcastLiftsOwn holds that what an agent writes to many about a task lets its own exchanges go on, with
-// those whom it reaches, and no others. What the person writes to all does so for everybody.
+// TestP12_BroadcastLiftsOwn checks that an agent's broadcast about a task resets its own exchanges, with those whom
+// it reaches, and no others. A broadcast by the person does so for everyone.
 func TestP12_BroadcastLiftsOwn(t *testing.T) {
 	d := newDesk(t, policy.Limits{})
 	d.register(mail.Presence{Name: "eve", Tags: []string{"project:x"}})
@@ -53,9 +53,8 @@ func TestP12_BroadcastLiftsOwn(t *testing.T) {
 	d.exhaust("ann", "bob")
 }
 
-// TestP12_NewNameShedsNothing holds that an agent that is renamed, or renames itself, is counted as before: its
-// exchanges, what it has sent in a minute, and what it would send a second time. So it is when it has its first name
-// again.
+// TestP12_NewNameShedsNothing checks that an agent that is renamed, or renames itself, is counted as before: its
+// exchanges, its sends in a minute, and its repetitions. The same holds when it has its first name again.
 func TestP12_NewNameShedsNothing(t *testing.T) {
 	rename := func(d *desk, from, to mail.Name) {
 		d.Helper()

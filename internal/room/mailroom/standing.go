@@ -7,8 +7,9 @@ import (
 	"pennypost/internal/room/check"
 )
 
-// Stand has the room send what the configuration of this machine says, and no more what it said before. It returns why
-// some entries are not obeyed, by their names: they are to be tried again. The error is that of the journal.
+// Stand makes the room send the recurring messages in the configuration of this machine, and no longer those it had
+// before. It returns, by name, why some entries are not obeyed: they must be retried. The error is that of the
+// journal.
 func (r *Room) Stand(ctx context.Context, standing []mail.Standing) (refused map[string]error, err error) {
 	_, _, err = r.view(check.Caller{Who: mail.System}).decide(ctx, func(v *check.View) ([]mail.Event, error) {
 		return v.Fallen(standing), nil
@@ -29,7 +30,7 @@ func (r *Room) Stand(ctx context.Context, standing []mail.Standing) (refused map
 	return refused, nil
 }
 
-// stand has an entry of the configuration obeyed. It is found in order now, and is checked again when it is due.
+// stand makes the room obey an entry of the configuration. It is checked now, and again when it is due.
 func (v *view) stand(ctx context.Context, s *mail.Standing) (err error) {
 	stands := false
 	v.check(func(v *check.View) {

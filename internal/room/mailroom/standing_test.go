@@ -10,13 +10,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// entry is one of the configuration, at the beginning of each hour.
+// entry is one of the configuration, due at the beginning of each hour.
 func entry(name, body string, to ...string) mail.Standing {
 	return mail.Standing{Name: name, From: mail.User, Draft: mail.Draft{To: to, Body: body,
 		Later: mail.Later{Every: "0 * * * *", Zone: "UTC"}}}
 }
 
-// stand has the room send what the configuration says; want is what waits then, by the entries' names and texts.
+// stand makes the room obey the configuration; want is what waits then, by the entries' names and texts.
 func (l *lab) stand(want string, standing ...mail.Standing) {
 	l.Helper()
 	refused, err := l.room.Stand(l.Context(), standing)
@@ -40,9 +40,9 @@ func (l *lab) wantWaiting(want string) {
 	}
 }
 
-// The room sends what the configuration says, once each time, however often it is told; what changed in place of what
-// was said before, and nothing of what is gone. What the user takes back is not made again until it changes, also
-// after the journal was compacted; what was sent by command is left alone.
+// The room sends the messages of the configuration once each time, however often it is told; changed entries replace
+// the earlier ones, and removed ones end. An entry that the user takes back is not made again until it changes, even
+// after the journal was compacted; messages scheduled by command are left alone.
 func TestP16_Configured(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		store := newStore(t)
@@ -80,7 +80,7 @@ func TestP16_Configured(t *testing.T) {
 	})
 }
 
-// What cannot be sent is refused, with what to do, and is obeyed once it can be. The rest is.
+// An entry that cannot be sent is refused, with what to do, and is obeyed once it can be. The rest are obeyed.
 func TestP16_ConfiguredBadly(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -118,7 +118,7 @@ func TestP16_ConfiguredBadly(t *testing.T) {
 }
 
 // Two machines with one configuration make one schedule of it. Only the one that made an entry ends it when its own
-// configuration has it no more.
+// configuration no longer has it.
 func TestP16_ConfiguredTwice(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		f := newFleet(t, 2, Options{})

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// fill journals n messages to bob, of alternately a key that a client made and one that its sender chose.
+// fill journals n messages to bob, alternately with a key that a client made and one that its sender chose.
 func fill(t *testing.T, r *Room, n int) {
 	t.Helper()
 	if _, err := r.As(mail.User).Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
@@ -36,7 +36,7 @@ func fill(t *testing.T, r *Room, n int) {
 	}
 }
 
-// stepwise is a journal that remembers what retention let go of at a time, and fails after some steps.
+// stepwise is a journal that remembers how much retention trimmed at a time, and fails after some steps.
 type stepwise struct {
 	*journaltest.Memory
 	steps []int
@@ -55,8 +55,8 @@ func (j *stepwise) Append(ctx context.Context, events ...mail.Event) (mail.Seq, 
 	return j.Memory.Append(ctx, events...)
 }
 
-// A large trim goes in steps, each of which lasts. What was not done when the post
-// office was killed is done when it runs again, and then everything is in the archive.
+// A large trim goes in steps, each of which lasts. Steps not done when the post office was killed are done when it
+// runs again, and then everything is in the archive.
 func TestP11_RetentionInSteps(t *testing.T) {
 	const n, kept = 3*fold.TrimStep + 7, 5
 	opts := Options{Retention: policy.Retention{Count: kept}}
@@ -102,13 +102,13 @@ func TestP11_RetentionInSteps(t *testing.T) {
 	}
 }
 
-// However many messages had a key, so many of the keys are kept, in the file as well as in memory: those of the last
-// messages. They are known after a restart, and of the two kinds neither displaces the other.
+// However many messages had a key, a fixed number of the keys is kept, in the file as well as in memory: those of the
+// last messages. They are known after a restart, and neither of the two kinds displaces the other.
 func TestP12_KeysAreBounded(t *testing.T) {
 	const n = 3 * fold.MaxKeys
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	fill(t, room, n)
-	for range 2 { // the second time, what the first has put into the journal goes
+	for range 2 { // the second time, the events that the first has put into the journal go
 		if _, err := room.trim(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestP12_KeysAreBounded(t *testing.T) {
 	}
 }
 
-// What an older version has put into a checkpoint is kept when that goes.
+// Keys that an older version has put into a checkpoint are kept when that goes.
 func TestP12_KeysOfOldCheckpoints(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	fill(t, room, 2)
@@ -165,8 +165,7 @@ func TestP12_KeysOfOldCheckpoints(t *testing.T) {
 	}
 }
 
-// A checkpoint has nothing to say to a state from which no event is missing, so that none is held up while it files
-// everything anew.
+// A checkpoint adds nothing to a state without missing events, so none is held up while it refiles everything.
 func TestCheckpointOfWholeState(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	fill(t, room, 3)
@@ -180,7 +179,7 @@ func TestCheckpointOfWholeState(t *testing.T) {
 	}
 }
 
-// A room that was trimmed because there was a crowd is not trimmed again at once.
+// A room that was trimmed because there was a crowd is not trimmed again immediately.
 func TestCrowdIsTrimmedOnce(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 10}})
 	room.runRetention(t.Context())
@@ -193,7 +192,7 @@ func TestCrowdIsTrimmedOnce(t *testing.T) {
 	}
 }
 
-// hasty is a journal whose room lets go of a message before its sender has heard of it.
+// hasty is a journal whose room trims a message before its sender has heard of it.
 type hasty struct {
 	*journaltest.Memory
 	room    *Room
@@ -214,7 +213,7 @@ func (j *hasty) Append(ctx context.Context, events ...mail.Event) (mail.Seq, err
 	return seq, err
 }
 
-// A send whose message retention takes at once is answered like any other.
+// A send whose message retention takes immediately is answered like any other.
 func TestSentAndTrimmed(t *testing.T) {
 	for _, archive := range []bool{false, true} {
 		for _, key := range []string{"", "k"} {

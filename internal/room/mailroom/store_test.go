@@ -22,7 +22,7 @@ import (
 // memory. Those that are not about rooms on any journal say so and are skipped.
 var onServers = os.Getenv("PENNYPOST_TEST_JOURNAL") == "jetstream"
 
-// servers are where the rooms of all tests are, if onServers.
+// servers have the rooms of all tests, if onServers.
 var servers struct {
 	*jetstream.Cluster
 	dir    string // of the copies
@@ -46,7 +46,7 @@ func testMain(m *testing.M) int {
 	return code
 }
 
-// startServers starts them, whose power nobody cuts, so that they need not sync.
+// startServers starts them. Their power is never cut, so they need not sync.
 func startServers() (end func(), err error) {
 	if servers.dir, err = os.MkdirTemp("", "mailroom"); err != nil {
 		return nil, err
@@ -69,13 +69,13 @@ func startServers() (end func(), err error) {
 	}, nil
 }
 
-// store is what outlives the closing of a room's journal.
+// store outlives the closing of a room's journal.
 type store struct {
 	memory *journaltest.Store
 	room   string // if onServers: its name there
 }
 
-// compacter is all that journals are.
+// compacter is the interface of all journals here.
 type compacter interface {
 	journal.Journal
 	journal.Compacter
@@ -96,8 +96,8 @@ func newStore(t interface{ Cleanup(func()) }) *store {
 
 func (s *store) dir() string { return filepath.Join(servers.dir, s.room) }
 
-// Open opens the journal. While it is open, another is that of another machine, with a copy of its own. It panics if
-// servers that nobody harms do not take it.
+// Open opens the journal. If called again while it is open, the second one is that of another machine, with its own
+// copy. It panics if healthy servers do not take it.
 func (s *store) Open() compacter {
 	if !onServers {
 		return s.memory.Open()
@@ -114,7 +114,7 @@ func (s *store) Open() compacter {
 	}
 }
 
-// inMemory returns a store for tests which break it, or do something to the room in the middle of an operation.
+// inMemory returns a store for tests which break it, or act on the room in the middle of an operation.
 func inMemory(t testing.TB) *store {
 	t.Helper()
 	if onServers {

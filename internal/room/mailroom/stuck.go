@@ -47,7 +47,7 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 			return mail.StuckList{}, err
 		}
 	}
-	// What was erased meanwhile may be all that a group shows.
+	// All messages that a group shows may have been erased meanwhile.
 	out.Groups = slices.DeleteFunc(out.Groups, func(g mail.StuckGroup) bool {
 		return len(g.Mail) == 0 && g.Kind != mail.StuckAsking && g.Kind != mail.StuckClaim
 	})

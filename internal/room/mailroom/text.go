@@ -9,10 +9,10 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// The text of a message is in memory only as long as somebody is shown it, and while the journal has its event in its
-// tail. Whoever shows messages first collects from the state, under its lock, what it says of them; then, without the
-// lock, the texts are read from the journal by their places. Meanwhile a message may move to the archive, where it is
-// found by its id, or be erased: then it is left out, as if the erasure had been first.
+// The text of a message is in memory only while someone is shown it, and while the journal has its event in its tail.
+// To show messages, code first collects their other data from the state, under its lock; then, without the lock, it
+// reads the texts from the journal by their sequence numbers. Meanwhile a message may move to the archive, where it
+// is found by its id, or be erased: then it is left out, as if the erasure had been first.
 
 // texts returns the messages at spots as the journal has them, or else the archive; nil for those that neither has.
 func (r *Room) texts(ctx context.Context, spots []fold.Spot) ([]*mail.Message, error) {
@@ -47,7 +47,7 @@ func (r *Room) texts(ctx context.Context, spots []fold.Spot) ([]*mail.Message, e
 	return texts, nil
 }
 
-// complete puts the texts into items, of which the state has told the rest, and returns those that were not erased
+// complete puts the texts into items, whose other data are from the state, and returns those that were not erased
 // meanwhile.
 func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, error) {
 	if len(items) == 0 {
@@ -67,7 +67,7 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 		if m := texts[i]; m != nil {
 			sent := it.Sent
 			it.Message = *m
-			// the sender's connection needed the key, and nobody else
+			// the sender's connection needed the key, and no one else
 			it.Key, it.Sent, it.Same, it.Checked = "", sent, "", 0
 		} else if !r.knows(it.ID) {
 			continue
@@ -80,8 +80,8 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 	return there, nil
 }
 
-// unreadable stands in the place of a text whose line has gone bad since the room was opened. That there is such a
-// message, and whose it is, the room knows still.
+// unreadable replaces a text whose line has gone bad since the room was opened. The room still knows that there is
+// such a message, and whose it is.
 const unreadable = "(The text of this message cannot be read from the disk any more. pennypost verify says what is " +
 	"wrong with the room's files.)"
 
@@ -109,7 +109,7 @@ func (v *view) quote(ctx context.Context, list []mail.Suggestion) error {
 	spots := make([]fold.Spot, len(list))
 	v.read(func(s *fold.State, _ mail.Time) {
 		for i := range list {
-			spots[i].ID = list[i].ID // in the archive by now, else
+			spots[i].ID = list[i].ID // unless it is hot, it is in the archive by now
 			if r := s.Records[list[i].ID]; r != nil {
 				spots[i] = r.Spot()
 			}

@@ -37,7 +37,7 @@ func openOnDisk(t *testing.T, dir string, opts Options) *Room {
 	return room
 }
 
-// TestRecordsAreSmall weighs what a room keeps in memory of messages that one agent has read.
+// TestRecordsAreSmall weighs the memory of a room for messages that one agent has read.
 func TestRecordsAreSmall(t *testing.T) {
 	const n, most = 60_000, 350
 	for _, key := range []string{"", "auto-%026d"} {
@@ -71,8 +71,8 @@ func TestRecordsAreSmall(t *testing.T) {
 	}
 }
 
-// TestTextsBesideCompaction looks at a room in every way while messages move to the archive and are erased. Whatever
-// is shown has its own text, and what was not erased is found.
+// TestTextsBesideCompaction reads a room in every way while messages move to the archive and are erased. Every
+// message shown has its own text, and every message that was not erased is found.
 func TestTextsBesideCompaction(t *testing.T) {
 	opts := keepAll
 	opts.Retention = policy.Retention{Age: -1, Count: 40}
@@ -209,7 +209,7 @@ func TestUnreadableText(t *testing.T) {
 	}
 }
 
-// Archived messages have the times at which they were sent, also where the journal says no more than when it was.
+// Archived messages have the times at which they were sent, even if the journal has only the time of the event.
 func TestArchiveByTime(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	user := room.As(mail.User)
@@ -242,7 +242,7 @@ func (j *interrupted) Read(ctx context.Context, places ...mail.Seq) ([]mail.Even
 	return j.Memory.Read(ctx, places...)
 }
 
-// A page is of the moment at which it was made, wherever its messages move then; but it does not show what was erased.
+// A page is of the moment at which it was made, wherever its messages move then; but it does not show erased ones.
 func TestTextsThatMove(t *testing.T) {
 	j := &interrupted{Memory: inMemory(t).memory.Open()}
 	room, err := Open(t.Context(), "lab", j, Options{Retention: policy.Retention{Count: 1}})
@@ -290,8 +290,8 @@ func TestTextsThatMove(t *testing.T) {
 	}
 }
 
-// What is erased between a look and the reading of texts is left out, of the stuck too, and with it the group that it
-// was all of; and an id may be asked for twice.
+// A message erased between a look and the reading of texts is left out, of the stuck too, and with it a group that
+// had no other; and an id may be requested twice.
 func TestErasedMeanwhile(t *testing.T) {
 	j := &interrupted{Memory: inMemory(t).memory.Open()}
 	room, err := Open(t.Context(), "lab", j, Options{})

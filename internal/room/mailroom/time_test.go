@@ -215,8 +215,8 @@ func TestSilentSessionWithProcess(t *testing.T) {
 	})
 }
 
-// TestRosterShowsLiveSessions holds that others see which session an agent runs in for as long as that lives: until it
-// ends, or says nothing for three minutes.
+// TestRosterShowsLiveSessions checks that others see which session an agent runs in for as long as that lives: until
+// it ends, or is silent for three minutes.
 func TestRosterShowsLiveSessions(t *testing.T) {
 	inLab(t, Options{}, func(l *lab) {
 		l.register(mail.Presence{Name: "bob"})
@@ -263,8 +263,8 @@ func TestHeartbeatsAreJournalledOnceAMinute(t *testing.T) {
 	})
 }
 
-// TestP7_ArchivedStandsAsBefore holds that a message stands with a reader who marked it as it stood before retention
-// took it.
+// TestP7_ArchivedStandsAsBefore checks that the state of a message for a reader who marked it is the same as before
+// retention took it.
 func TestP7_ArchivedStandsAsBefore(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Age: 24 * time.Hour}}, func(l *lab) {
 		l.register(mail.Presence{Name: "ann"})
@@ -351,7 +351,7 @@ func TestP11_Retention(t *testing.T) {
 	})
 }
 
-// TestP11_ArchivedHistoryInOrder holds that a history is in journal order where archived and hot messages alternate,
+// TestP11_ArchivedHistoryInOrder checks that a history is in journal order if archived and hot messages alternate,
 // whole and page by page, forwards and backwards.
 func TestP11_ArchivedHistoryInOrder(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Count: 4}}, func(l *lab) {
@@ -399,7 +399,7 @@ func TestP11_ArchivedHistoryInOrder(t *testing.T) {
 	})
 }
 
-// TestP2_KeysOutliveRetention holds that a retry is one message also when the first was trimmed meanwhile, and that a
+// TestP2_KeysOutliveRetention checks that a retry is one message even if the first was trimmed meanwhile, and that a
 // key is forgotten after a day.
 func TestP2_KeysOutliveRetention(t *testing.T) {
 	inLab(t, Options{Retention: policy.Retention{Count: 1}}, func(l *lab) {
@@ -407,7 +407,7 @@ func TestP2_KeysOutliveRetention(t *testing.T) {
 		d := mail.Draft{To: mail.Recipients{"ann"}, Body: "once", Key: "k"}
 		first := l.send(mail.User, d)
 		l.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Body: "other"})
-		for range 2 { // the second checkpoint must not forget what the first one kept
+		for range 2 { // the second checkpoint must not forget the keys that the first one kept
 			_, err := l.room.As(mail.User).Archive(l.Context())
 			l.must(err)
 			if again := l.send(mail.User, d); again.ID != first.ID || !again.Duplicate {

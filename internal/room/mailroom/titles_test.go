@@ -8,7 +8,7 @@ import (
 )
 
 // TestTitles: a title such as team-lead leads to the holder of the role in a team of the sender's, else to its only
-// holder; else it is an error that says the choices.
+// holder; else it is an error that lists the choices.
 func TestTitles(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Protocols: []mail.Protocol{{Name: "teams", Titles: []string{"team-lead"}}}})
 	register := func(n mail.Name, team string, roles ...string) {

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/fold/foldtest"
 )
 
-// teller is a room whose agents have sessions, with what each message's body says became of it.
+// teller is a room whose agents have sessions, with the fate of each message.
 type teller struct {
 	now   time.Time
 	store *store
@@ -48,7 +48,7 @@ func (l *teller) presented(id mail.ID) mail.Time {
 	return 0
 }
 
-// turn lets a moment of ann's session pass, and marks what it tells, as a client does that takes it or does not.
+// turn plays a moment of ann's session, and marks the mail that it tells, like a client that takes it or does not.
 func (l *teller) turn(t *rapid.T, q mail.Turn) {
 	before := make(map[mail.ID]mail.Time)
 	for _, id := range l.sent {
@@ -81,8 +81,8 @@ func (l *teller) turn(t *rapid.T, q mail.Turn) {
 	}
 }
 
-// What a session was told is presented by a proof and by nothing else, through any order of moments, retention and
-// restarts; and the journal tells the same afterwards.
+// Mail told to a session is presented by a proof and by nothing else, through any order of moments, retention and
+// restarts; and a replay of the journal agrees afterwards.
 func TestP7_ToldModel(t *testing.T) {
 	defer atLeast(t, "rapid.checks", "300")()
 	defer atLeast(t, "rapid.steps", "60")()
@@ -133,7 +133,7 @@ func TestP7_ToldModel(t *testing.T) {
 	})
 }
 
-// A notice that mail came over which a turn was broken off has the time at which it was written.
+// A notice about mail over which a turn was interrupted has the time at which it was written.
 func TestNoticeHasItsTime(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	turn := func(q mail.Turn) {

@@ -58,7 +58,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	return v.withTexts(ctx, brief)
 }
 
-// withTexts completes what a session is to be told.
+// withTexts adds the texts to a briefing.
 func (v *view) withTexts(ctx context.Context, brief mail.Briefing) (_ mail.Briefing, err error) {
 	if brief.Items, err = v.complete(ctx, brief.Items); err == nil {
 		brief.Cancel, err = v.completeOne(ctx, brief.Cancel)
@@ -79,7 +79,7 @@ func (r *Room) Seat(name mail.Name, session string) mail.Name {
 	return m.Name
 }
 
-// briefing says what the session is to be told.
+// briefing returns the briefing for the session.
 func (v *view) briefing(s *fold.State, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Briefing {
 	m := s.InSession(c.Name, t.Session)
 	if m == nil {
@@ -116,7 +116,8 @@ func (v *view) fill(s *fold.State, m *fold.Member, t mail.Turn, now mail.Time, o
 	}
 }
 
-// untold returns what a session has not been told of, the most urgent first, and what it is only told the number of.
+// untold returns the messages of which a session has not been told, the most urgent first, and those that are only
+// counted.
 func (v *view) untold(s *fold.State, m *fold.Member, t mail.Turn, now mail.Time) (news, counted []*fold.Record) {
 	start, waiting := t.Moment == mail.SessionStart || t.Moment == mail.TurnStart, m.Callers(now)
 	if start {

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestBridgesSeeWhatCompactionKeeps: a bridge that is behind still finds in the journal the mail, the renamed agent
-// and the erasure that it has not brought to its files.
+// TestBridgesSeeWhatCompactionKeeps: a bridge that lags still finds in the journal the mail, the renamed agent and
+// the erasure that it has not brought to its files.
 func TestBridgesSeeWhatCompactionKeeps(t *testing.T) {
 	written := mail.Seq(0)
 	r, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1},
@@ -50,7 +50,7 @@ func TestBridgesSeeWhatCompactionKeeps(t *testing.T) {
 		for last := mail.Seq(0); last < r.Shown(); {
 			events, err := w.Next(ctx)
 			if err != nil {
-				return out // what it waits for is not there any more
+				return out // the target of its wait is no longer there
 			}
 			for _, e := range events {
 				switch last = e.Seq; {

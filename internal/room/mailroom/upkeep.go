@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// One of the machines that have a room open looks after it: the keeper. It is who asked first when there was none, or
-// the one that there was is not heard of. Which it is follows from the journal, so all agree, and one that has been
+// One of the machines that have a room open looks after it: the keeper. It is the one that asked first when there was
+// none, or when the previous one was not heard of. The journal decides, so all agree, and a machine that has been
 // replaced without knowing does nothing that counts.
 
-// How often a machine looks whether the room has a keeper, how often the keeper says that it is one, and how long
-// after that another takes its place although its post office is there: it may have closed the room, or have lost it.
+// How often a machine checks whether the room has a keeper, how often the keeper says that it is one, and how long
+// after that another replaces it although its post office is there: it may have closed the room, or have lost it.
 // With the ten seconds after which a machine is away, a room is without a keeper for less than fifteen.
 const (
 	upkeepEvery = 2 * time.Second
@@ -24,8 +24,8 @@ const (
 	upkeepLasts = 150 * time.Minute
 )
 
-// seekUpkeep has this machine follow the room, and look after it if no other does, until ctx ends. Then it says that
-// it does not.
+// seekUpkeep makes this machine follow the room, and look after it if no other does, until ctx ends. Then it gives
+// that up.
 func (r *Room) seekUpkeep(ctx context.Context) {
 	tick := time.NewTicker(upkeepEvery)
 	defer tick.Stop()
@@ -51,8 +51,8 @@ func (r *Room) seekUpkeep(ctx context.Context) {
 	r.restFromUpkeep(context.WithoutCancel(ctx))
 }
 
-// upkeepEvents returns by what this machine follows the room, or comes to look after it, if that is due. The upkeep
-// was last settled some time ago.
+// upkeepEvents returns the events by which this machine follows the room, or begins to look after it, if that is due.
+// ago is how long ago the upkeep was last settled.
 func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 	s, me := r.state, r.opts.Machine
 	if _, known := slices.BinarySearch(s.Machines, me); !known {
@@ -86,8 +86,8 @@ func (r *Room) restFromUpkeep(ctx context.Context) {
 	}
 }
 
-// compactBehind rewrites this machine's file behind the last checkpoint, which another may have written. As long as
-// the files of this machine's bridges lack something that has left the mailboxes, it waits.
+// compactBehind rewrites this machine's file up to the last checkpoint, which another may have written. It waits
+// while the files of this machine's bridges lack an event that has left the mailboxes.
 func (r *Room) compactBehind(ctx context.Context) error {
 	compacter, ok := r.journal.(journal.Compacter)
 	if !ok || r.opts.Machine == "" {
@@ -122,9 +122,9 @@ type sign struct {
 	noticed time.Time
 }
 
-// lapsedSomewhere is endLapsed in a room that several machines share. Each judges its own sessions by their processes;
-// the keeper judges those of others by how long it has heard nothing of them itself, however their clocks go. A
-// machine that is there says every two minutes that its sessions live, so one that does not say it for longer than
+// lapsedSomewhere is endLapsed in a room that several machines share. Each judges its own sessions by their
+// processes; the keeper judges those of others by how long it has not heard of them itself, however their clocks go.
+// A machine that is there says every two minutes that its sessions live, so one that does not for longer than
 // lapseElsewhere has forgotten them.
 func (r *Room) lapsedSomewhere() (events []mail.Event) {
 	now := r.now()
@@ -148,11 +148,11 @@ func (r *Room) lapsedSomewhere() (events []mail.Event) {
 	return events
 }
 
-// lapseElsewhere is how long nothing is heard of a session of another machine that is there, before the keeper says
-// that it has ended.
+// lapseElsewhere is how long a session of another machine that is there must be silent before the keeper says that it
+// has ended.
 const lapseElsewhere = 5 * policy.SessionLapse
 
-// lapsedElsewhere reports whether this machine is to say that a session of another one has ended.
+// lapsedElsewhere reports whether this machine must say that a session of another one has ended.
 func (r *Room) lapsedElsewhere(m *fold.Member, silent time.Duration) bool {
 	limit := policy.SessionLapse
 	if !r.opts.Away(m.Machine) {
@@ -161,7 +161,7 @@ func (r *Room) lapsedElsewhere(m *fold.Member, silent time.Duration) bool {
 	return r.state.Upkeep == r.opts.Machine && silent >= limit
 }
 
-// judge says what is to be journalled of a session of which nothing was heard for a time; nil if nothing is.
+// judge returns the change to journal for a session that was silent for a time; nil if there is none.
 func (r *Room) judge(m *fold.Member, silent time.Duration) *mail.AgentChange {
 	c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
 	if !r.rules.Here(m) {

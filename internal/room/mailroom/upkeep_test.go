@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// away is what each machine thinks of the others.
+// away has each machine's view of the others.
 type away struct {
 	mu   sync.Mutex
 	gone map[mail.Machine]bool
@@ -36,7 +36,7 @@ func (a *away) is(m mail.Machine) bool {
 	return a.gone[m]
 }
 
-// run has a machine look after its part of the room until stop is called.
+// run makes a machine look after its part of the room until stop is called.
 func (p *post) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -58,9 +58,9 @@ func (f *fleet) keeper() mail.Machine {
 	return keeper
 }
 
-// TestUpkeepIsTakenOver holds that a room has a keeper at once where there is one machine, the next when it stops, and
-// another within fifteen seconds of the last word of one that was killed; and that the old one, which does not know,
-// trims nothing any more.
+// TestUpkeepIsTakenOver checks that a room has a keeper immediately if there is one machine, the next when it stops,
+// and another within fifteen seconds of the last sign of one that was killed; and that the old one, which does not
+// know, no longer trims anything.
 func TestUpkeepIsTakenOver(t *testing.T) {
 	var gone away
 	fakeTime(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestUpkeepIsTakenOver(t *testing.T) {
 	})
 }
 
-// TestKeeperThatForgot holds that a machine that is there, and does not look after the room, is replaced.
+// TestKeeperThatForgot checks that a machine that is there, and does not look after the room, is replaced.
 func TestKeeperThatForgot(t *testing.T) {
 	bubble(t, 2, Options{}, func(f *fleet) {
 		defer f.posts[1].run(f.T)()
@@ -132,8 +132,8 @@ func TestKeeperThatForgot(t *testing.T) {
 	})
 }
 
-// TestRetentionEverywhere holds that what the keeper trims leaves the mailboxes of all machines, and goes to the
-// archive of each: of one that was there, of one that was held back meanwhile, and of one that comes later.
+// TestRetentionEverywhere checks that mail that the keeper trims leaves the mailboxes of all machines, and goes to
+// the archive of each: of one that was there, of one that was held back meanwhile, and of one that comes later.
 func TestRetentionEverywhere(t *testing.T) {
 	fakeTime(t, func(t *testing.T) {
 		f := &fleet{T: t, opts: Options{Retention: policy.Retention{Count: 5}}}
@@ -192,9 +192,9 @@ func TestRetentionEverywhere(t *testing.T) {
 	})
 }
 
-// TestErasureEverywhere holds that an erasure is pending until each machine that follows the room has rewritten its
+// TestErasureEverywhere checks that an erasure is pending until each machine that follows the room has rewritten its
 // files, that the person is told which has not, and that one that was removed is not waited for; and that the text is
-// on no machine's disk then, of one that came while it went neither.
+// then on no machine's disk, not even on that of one that came meanwhile.
 func TestErasureEverywhere(t *testing.T) {
 	var gone away
 	fakeTime(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestErasureEverywhere(t *testing.T) {
 		f.wantError("erase", user.Erase(t.Context(), id), mail.Unavailable, "disk of m2")
 		release()
 		gone.set("m2", false)
-		<-f.posts[2].Reopen() // what is erased it had not read
+		<-f.posts[2].Reopen() // it had not read the erased message
 		stops[2]()
 		f.settle()
 		stops[2] = f.posts[2].run(t)
@@ -292,8 +292,8 @@ func places(last mail.Seq) (all []mail.Seq) {
 	return all
 }
 
-// TestLoserWithoutWinner holds that a machine which reads the room from its first event does not take for a message
-// what had lost to one that was erased since, though the server still has it.
+// TestLoserWithoutWinner checks that a machine which reads the room from its first event does not take for a message
+// one that had lost to another which was erased since, though the server still has it.
 func TestLoserWithoutWinner(t *testing.T) {
 	bubble(t, 2, Options{}, func(f *fleet) {
 		var sent [2]mail.Sent

@@ -32,13 +32,13 @@ func (v *view) read(f func(s *fold.State, now mail.Time)) {
 	f(v.state, now)
 }
 
-// check has f check something against the state.
+// check calls f to check something against the state.
 func (v *view) check(f func(*check.View)) {
 	v.read(func(s *fold.State, now mail.Time) { f(v.on(s, now)) })
 }
 
-// decide has a command checked against the state, and commits what that comes to: nothing, if there is nothing to do.
-// last is the place of the last event.
+// decide checks a command against the state, and commits the resulting events, if any. last is the sequence number of
+// the last event.
 func (v *view) decide(ctx context.Context, command func(*check.View) ([]mail.Event, error),
 ) (events []mail.Event, last mail.Seq, err error) {
 	v.check(func(v *check.View) { events, err = command(v) })
@@ -49,12 +49,12 @@ func (v *view) decide(ctx context.Context, command func(*check.View) ([]mail.Eve
 	return events, last, err
 }
 
-// on returns what the caller of v sees of the state, which is locked.
+// on returns the state, which is locked, as the caller of v sees it.
 func (v *view) on(s *fold.State, now mail.Time) *check.View {
 	return &check.View{Asker: v.Asker, Sight: v.sight(s), Now: now}
 }
 
-// touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
+// touch journals a sign of life of an agent that looks. A failure to write it does not keep the agent from looking.
 func (v *view) touch(ctx context.Context) {
 	if _, _, err := v.decide(ctx, func(v *check.View) ([]mail.Event, error) {
 		if v.Me() == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestP2_LoserIsNeverKept puts four messages of each of 200 keys, and of 200 texts, into the journal, as several post
-// offices on one journal can, and of texts one alone. Only the first of each is ever seen: live, in the archive, in an
-// export, by a watch, after an erasure of the winner, and when the room is opened again.
+// offices on one journal can (for texts, even one alone). Only the first of each is ever seen: live, in the archive,
+// in an export, by a watch, after an erasure of the winner, and when the room is opened again.
 func TestP2_LoserIsNeverKept(t *testing.T) {
 	t.Run("keys", func(t *testing.T) {
 		testLoserIsNeverKept(t, func(m *mail.Message, k int) { m.Key = fmt.Sprint("key ", k) })
@@ -93,7 +93,7 @@ func testLoserIsNeverKept(t *testing.T, repeats func(m *mail.Message, k int)) {
 	}
 }
 
-// TestLateReadIsNotArchived holds that a read that came too late for role mail is told of nowhere.
+// TestLateReadIsNotArchived checks that a read that came too late for role mail is shown nowhere.
 func TestLateReadIsNotArchived(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	ctx := t.Context()
@@ -107,7 +107,7 @@ func TestLateReadIsNotArchived(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []mail.Name{"ann", "bob"} { // both at once: neither saw the other's
+	for _, n := range []mail.Name{"ann", "bob"} { // concurrently: neither saw the other's
 		if _, err := room.commit(ctx, mail.Event{At: room.now(), Receipt: &mail.Receipt{Message: sent.ID,
 			Reader: mail.AgentAddress(n), Mark: mail.MarkRead}}); err != nil {
 			t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Unwoken lists those of the agents and roles with a door for whom mail waits that is worth waking them, by name.
-// Working and frozen agents are among them, and those without a door whose session is idle: of them the user is to
-// know. Those whom another machine is to wake are among them too. hasDoor says of which doors this one knows; it is
-// called with the state locked, so it must not block.
+// Unwoken lists, by name, those of the agents and roles with a door that have mail worth waking them. It includes
+// working and frozen agents, and those without a door whose session is idle: the user should know of them. It also
+// includes those that another machine should wake. hasDoor says which doors this one knows; it is called with the
+// state locked, so it must not block.
 func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mail.Unwoken {
 	now := r.now()
 	r.mu.RLock()

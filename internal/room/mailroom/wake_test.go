@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestUnwokenTellsWhatIsUrgent holds that who rings learns of each message whether it is urgent, for that is another
-// budget, and how many are.
+// TestUnwokenTellsWhatIsUrgent checks that the ringer learns of each message whether it is urgent, for that is
+// another budget, and how many are.
 func TestUnwokenTellsWhatIsUrgent(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	l := &lab{T: t, room: room}
@@ -108,7 +108,7 @@ func TestDoors(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		time.Sleep(8 * 24 * time.Hour) // what is for an agent by name has expired, what is for a role has not
+		time.Sleep(8 * 24 * time.Hour) // mail for an agent by name has expired, mail for a role has not
 		names := []mail.Name{}
 		for _, u := range l.room.Unwoken(covers) {
 			names = append(names, u.Agent)

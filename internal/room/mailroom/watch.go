@@ -67,14 +67,14 @@ func (v *view) discharge(m *fold.Member, arrived pause.Nudge) {
 	delete(m.Waiters, arrived)
 }
 
-// firstUnread returns what ends a wait, nil if nothing does. What is erased at this moment ends none, and what came
-// behind it is looked for again.
+// firstUnread returns the message that ends a wait, nil if there is none. A message erased at this moment ends none,
+// and the search continues after it.
 func (v *view) firstUnread(ctx context.Context, m *fold.Member, q mail.WaitQuery) (*mail.Item, error) {
 	var it *mail.Item
 	v.read(func(s *fold.State, now mail.Time) {
 		unread := m.Unread.Within(q.After, 0)
 		for r := range unread.Alive(false, now) {
-			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
+			// A hook may have handed over an explicitly requested answer before the wait began.
 			known := q.News && q.ReplyTo == "" && r.HandedIn(m)
 			if fold.Awaited(q, r) && !known && !r.Withdrawn() && s.Visible(r, m, now) {
 				it = new(v.sight(s).Item(r, m, now))
@@ -98,20 +98,20 @@ func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 		return nil, err
 	}
 	done := func() {}
-	if v.Who != mail.System { // what the post office itself watches is nobody's use of the room
+	if v.Who != mail.System { // a watch of the post office itself is no use of the room
 		done = v.watch()
 	}
 	return &watch{cursor: v.journal.Follow(after), room: v.Room, person: v.isPerson(), done: done}, nil
 }
 
-// Shown returns the place of the last event that a watch shows.
+// Shown returns the sequence number of the last event that a watch shows.
 func (r *Room) Shown() mail.Seq {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.state.Shown
 }
 
-// watch shows a journal to those who may not see its secrets.
+// watch shows a journal to those who must not see its secrets.
 type watch struct {
 	cursor journal.Cursor
 	room   *Room
@@ -126,8 +126,8 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 		if err != nil {
 			return nil, w.room.unavailable(err)
 		}
-		// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
-		// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
+		// An observer of an event must find its effect when it asks, so the state must not be behind the events that
+		// a watch has shown. If ctx ends meanwhile the events are still shown: they would be lost otherwise.
 		_ = w.room.await(ctx, events[len(events)-1].Seq)
 		if shown := w.room.publish(events, w.person); len(shown) > 0 {
 			return shown, nil
@@ -135,9 +135,9 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 	}
 }
 
-// publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what
-// was told; what did not count; messages that were erased and are still in the file; and, but to the person, what the
-// dialogs of clients are about.
+// publish removes data that is not for everyone: hashes of tokens, idempotency keys, and checkpoints, which repeat
+// earlier events; events that did not count; messages that were erased and are still in the file; and, except for the
+// person, the content of clients' dialogs.
 func (r *Room) publish(events []mail.Event, toPerson bool) []mail.Event {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -154,7 +154,7 @@ func (r *Room) publish(events []mail.Event, toPerson bool) []mail.Event {
 			change := *e.Dialog
 			change.Dialog = unnamed(change.Dialog)
 			e.Dialog = &change
-		case e.Schedule != nil: // what it says is no message yet
+		case e.Schedule != nil: // its content is no message yet
 			change := *e.Schedule
 			change.Draft, change.Entry, change.Right = nil, nil, mail.Right{}
 			e.Schedule = &change

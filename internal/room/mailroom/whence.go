@@ -5,8 +5,8 @@ import (
 	"pennypost/internal/room/check"
 )
 
-// From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
-// or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
+// From returns the room as seen by a process that claims to be caller. A process inside a session speaks as its
+// agent, or as one that the session registered. A name that no one bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w check.Whence) (mail.Service, error) {
 	v := r.view(check.Caller{Who: caller, Means: w.Means, Process: w.Itself(), Pass: w.Pass})
 	var err error

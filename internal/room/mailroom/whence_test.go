@@ -160,7 +160,7 @@ func TestP5_InsideASession(t *testing.T) {
 	}
 }
 
-// Of a program that runs several agents, a process speaks for the one in whose thread it runs.
+// In a program that runs several agents, a process speaks for the one in whose thread it runs.
 func TestP5_Threads(t *testing.T) {
 	const codex = "20.1@b"
 	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return p == codex }})
@@ -177,7 +177,7 @@ func TestP5_Threads(t *testing.T) {
 	}{
 		{"t-one", "", "one", ""}, {"t-two", "", "two", ""}, {"t-one", "", "two", mail.Denied},
 		{"", "", "one", mail.Denied},
-		{"t-of-a-subagent", "", "one", ""}, {"", codex, "one", ""}, // its hook, which says the session itself
+		{"t-of-a-subagent", "", "one", ""}, {"", codex, "one", ""}, // its hook, which names the session itself
 	} {
 		_, err := room.From(
 			tt.says,
@@ -189,8 +189,7 @@ func TestP5_Threads(t *testing.T) {
 	}
 }
 
-// NAME stands for NAME-2 in the session that found NAME held, and what it does for the first time makes a child of
-// that.
+// NAME means NAME-2 in the session that found NAME held, and its first act under a new name makes a child of that.
 func TestP5_InsideANumberedSession(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	for session, program := range map[string]string{"s1": "10.1@b"} {
@@ -228,13 +227,13 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 	}
 }
 
-// A session binds its program also when compaction has taken the event that told of it.
+// A session binds its program even if compaction has taken the event that recorded it.
 func TestP5_InsideASessionAfterCompaction(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
 	room, _ := openRoom(t, "lab", Options{Now: func() time.Time { return now }})
 	user := room.As(mail.User)
 	for _, turn := range []mail.Turn{{Session: "s1", Process: "10.1@b"}, {Session: "s2", Process: "20.1@b"}} {
-		turn.Moment = mail.SessionStart // the second time after a restart: it runs in the first program no more
+		turn.Moment = mail.SessionStart // the second time after a restart: it no longer runs in the first program
 		if _, err := room.As("builder").Turn(t.Context(), turn); err != nil {
 			t.Fatal(err)
 		}

@@ -15,22 +15,22 @@ import (
 	"pennypost/internal/room/search"
 )
 
-// What a search for words finds is decided by the texts of the messages, never by the index: that only says of which
-// ranges of places it knows all messages, and which of them need not be looked at. The rest, such as what was sent a
-// moment ago, is read. So an answer is right whatever the index knows. It is complete too, unless so much would have
-// to be read that it stops after SearchPatience; then it says so.
+// The texts of the messages decide the result of a search for words, never the index: that only says for which ranges
+// of sequence numbers it knows all messages, and which of them can be skipped. The rest, such as recent messages, is
+// read. So an answer is right whatever the index knows. It is complete too, unless so much would have to be read that
+// it stops after SearchPatience; then it says so.
 
 // wordSearch is one search for words.
 type wordSearch struct {
 	*view
-	until  time.Time // the patience ends
+	until  time.Time // when the patience ends
 	partly string    // see mail.Page
 }
 
-// searchStep is how many places are read before it is looked whether the patience has ended.
+// searchStep is how many sequence numbers are read between checks of the patience.
 const searchStep = 2048
 
-// search returns what scan returns, and looks at few messages for that.
+// search returns the result of scan, and reads few messages for that.
 func (v *wordSearch) search(ctx context.Context, f *fold.Filter, n int) (items []mail.Item, err error) {
 	todo := f.Reach
 	v.mu.RLock()
@@ -67,7 +67,7 @@ func (v *wordSearch) search(ctx context.Context, f *fold.Filter, n int) (items [
 	return items, nil
 }
 
-// firstOf cuts a reach to the places that are read first.
+// firstOf cuts a reach to the part that is read first.
 func firstOf(in fold.Reach, places mail.Seq) fold.Reach {
 	if in.Before-in.After <= places {
 		return in
@@ -95,8 +95,8 @@ func partly(all, todo fold.Reach) string {
 		"Search again in a minute", end, 100*(of-left)/of)
 }
 
-// candidates returns the first part of what is to be gone through and, if the index knows all messages there, what
-// it has found of the words of f.
+// candidates returns the first part of the reach and, if the index knows all messages there, those that it has found
+// for the words of f.
 func (v *view) candidates(f *fold.Filter, todo fold.Reach) (in fold.Reach, found *search.Found) {
 	in = todo
 	at := todo.After
@@ -121,8 +121,8 @@ func (r *Room) anyHot(in fold.Reach) bool {
 	return len(r.state.Order.After(in.After).Before(in.Before)) > 0
 }
 
-// look returns those of what was found in a reach that f accepts, about n and one more of them at most. If the index
-// changes meanwhile, the reach ends where it was looked.
+// look returns those of the found messages in a reach that f accepts, at most about n and one more. If the index
+// changes meanwhile, the reach ends where the search got to.
 func (v *view) look(ctx context.Context, f *fold.Filter, in *fold.Reach, found *search.Found, n int,
 ) (items []mail.Item, err error) {
 	const most = 512
@@ -161,7 +161,7 @@ func (v *view) look(ctx context.Context, f *fold.Filter, in *fold.Reach, found *
 	return items, nil
 }
 
-// lookAt returns those of the messages at places that f accepts.
+// lookAt returns those of the messages with some sequence numbers that f accepts.
 func (v *view) lookAt(ctx context.Context, f *fold.Filter, places []mail.Seq) (items []mail.Item, err error) {
 	var cold []mail.Seq
 	v.read(func(s *fold.State, now mail.Time) {
@@ -185,8 +185,8 @@ func (v *view) lookAt(ctx context.Context, f *fold.Filter, places []mail.Seq) (i
 	return append(items, some...), err
 }
 
-// lookAtCold returns those of the messages at places that f accepts and that are in the archive, or on their way
-// there.
+// lookAtCold returns those of the messages with some sequence numbers that f accepts and that are in the archive, or
+// on their way there.
 func (r *Room) lookAtCold(ctx context.Context, f *fold.Filter, places []mail.Seq) (items []mail.Item, err error) {
 	events, err := r.eventsAt(ctx, places)
 	if err != nil {
@@ -222,7 +222,7 @@ func (r *Room) lookAtCold(ctx context.Context, f *fold.Filter, places []mail.Seq
 	return items, nil
 }
 
-// eventsAt returns the events at places, from the journal or its archive.
+// eventsAt returns the events with some sequence numbers, from the journal or its archive.
 func (r *Room) eventsAt(ctx context.Context, places []mail.Seq) ([]mail.Event, error) {
 	events, err := r.journal.Read(ctx, places...)
 	if err != nil {
@@ -243,13 +243,13 @@ func (r *Room) eventsAt(ctx context.Context, places []mail.Seq) ([]mail.Event, e
 	return events, nil
 }
 
-// wakeIndexer has the index grow, or be mended, though nothing was sent.
+// wakeIndexer makes the index grow, or be repaired, though nothing was sent.
 func (r *Room) wakeIndexer() {
 	r.reindex.Give()
 }
 
-// keepIndex has the index follow the room, until ctx ends. It works beside everything else: when it is behind, a
-// search reads more.
+// keepIndex makes the index follow the room, until ctx ends. It works concurrently: when it lags, a search reads
+// more.
 func (r *Room) keepIndex(ctx context.Context) {
 	r.index.Check(func(place mail.Seq, is func(mail.ID) bool) bool {
 		events, err := r.eventsAt(ctx, []mail.Seq{place})
@@ -272,26 +272,26 @@ func (r *Room) keepIndex(ctx context.Context) {
 		case !grown:
 			r.awaitEvents(ctx, 0)
 			wait = indexDelay
-		case r.journal.Last() > last: // who sends comes first
+		case r.journal.Last() > last: // senders come first
 			wait = time.Since(began)
 		}
 		pause.For(ctx, wait)
 	}
 }
 
-// indexFew is how many events a search may as well read: they are not indexed before something happens in the room, or
-// is searched for. After a restart a thousand rooms are opened, and most are only looked at.
+// indexFew is how many events a search may as well read: they are not indexed before something happens in the room,
+// or a search runs. After a restart a thousand rooms are opened, and most are only looked at.
 const indexFew = 4096
 
-// The index grows by what was sent within a moment, not by each message; and where it could not be written it is not
-// tried again at once.
+// The index grows by the messages of a short time, not by each message; and after a failed write it does not retry
+// immediately.
 const (
 	indexDelay = 200 * time.Millisecond
 	indexAgain = time.Minute
 )
 
-// awaitEvents blocks until there are more than a few events that are not indexed, something happens, somebody wakes
-// the indexer, or ctx ends.
+// awaitEvents blocks until more than a few events are not indexed, something happens, someone wakes the indexer, or
+// ctx ends.
 func (r *Room) awaitEvents(ctx context.Context, few mail.Seq) {
 	indexed := r.index.End()
 	r.mu.RLock()
@@ -307,18 +307,19 @@ func (r *Room) awaitEvents(ctx context.Context, few mail.Seq) {
 	}
 }
 
-// A step of indexing reads so many messages, and looks at so many events of the archive, of which most are receipts.
+// A step of indexing reads this many messages, and looks at this many events of the archive, most of which are
+// receipts.
 const (
 	indexBatch  = 256
 	indexEvents = 4 * indexBatch
 )
 
-// textsBehind returns the first messages behind a place, and up to where there are no others.
+// textsBehind returns the first messages after a sequence number, and up to where there are no others.
 func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Message, mail.Seq, error) {
 	here, upTo := r.spotsBehind(after)
 	var out []search.Message
 	n := 0
-	// After the hot ones, or what leaves them meanwhile would be in neither.
+	// After the hot ones, or a message that leaves them meanwhile would be in neither.
 	for e, err := range r.archivedEvents(ctx, fold.Reach{After: after, Before: upTo + 1}) {
 		if err != nil {
 			return nil, 0, r.unavailable(err)
@@ -345,8 +346,8 @@ func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Messag
 	return slices.CompactFunc(out, func(a, b search.Message) bool { return a.Place == b.Place }), upTo, nil
 }
 
-// spotsBehind returns the first of the messages behind a place that are hot or on their way to the archive, and up to
-// where there are no others.
+// spotsBehind returns the first of the messages after a sequence number that are hot or on their way to the archive,
+// and up to where there are no others.
 func (r *Room) spotsBehind(after mail.Seq) (spots []fold.Spot, upTo mail.Seq) {
 	leaving := r.leavingIn(fold.Reach{After: after})
 	r.mu.RLock()

@@ -31,7 +31,7 @@ func benchEvents(b *testing.B, n int) int {
 }
 
 // fillWords puts n read messages of a corpus into a journal, all but the last hot ones of them in its archive, and
-// returns what the corpus says of the last thousand.
+// returns the texts of the last thousand.
 func fillWords(b *testing.B, dir string, c *searchtest.Corpus, n, hot int) (last []string) {
 	b.Helper()
 	j := openJSONL(b, dir, jsonl.Options{})
@@ -65,7 +65,7 @@ func fillWords(b *testing.B, dir string, c *searchtest.Corpus, n, hot int) (last
 	return last
 }
 
-// queries is the mix that is measured: from each kind as many. Frequent words are ranks of the vocabulary, the rest is
+// queries is the measured mix: the same number of each kind. Frequent words are ranks of the vocabulary, the rest is
 // taken from the messages or from nowhere.
 func queries(c *searchtest.Corpus, last []string, each int) map[string][]string {
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -148,7 +148,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstSearch searches for a word that stands nowhere, as soon as a room is open of which nothing is indexed.
+// BenchmarkFirstSearch searches for a word that occurs nowhere, immediately after opening a room of which nothing is
+// indexed.
 func BenchmarkFirstSearch(b *testing.B) {
 	n := benchEvents(b, 50_000)
 	dir := b.TempDir()

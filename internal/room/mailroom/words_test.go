@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/room/search/searchtest"
 )
 
-// wordsRoom is a room with an index, and all that was ever sent in it.
+// wordsRoom is a room with an index, and all messages ever sent in it.
 type wordsRoom struct {
 	*testing.T
 	store *store
@@ -33,7 +33,7 @@ func newWordsRoom(t *testing.T) *wordsRoom {
 	w.opts = Options{Index: t.TempDir(), SearchPatience: time.Hour, Retention: policy.Retention{Count: 300},
 		Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}}
 	w.reopen()
-	if _, err := w.room.As("bob").Register(t.Context(), mail.Presence{}); err != nil { // or a message has place 1
+	if _, err := w.room.As("bob").Register(t.Context(), mail.Presence{}); err != nil { // or a message is number 1
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.room.Close() })
@@ -60,7 +60,7 @@ func (w *wordsRoom) send(subject, body string) {
 	w.sent = append(w.sent, mail.Message{ID: r.ID, Subject: subject, Body: body})
 }
 
-// search returns the ids of what a query finds, page by page, newest first or oldest first.
+// search returns the ids of the matches of a query, page by page, newest first or oldest first.
 func (w *wordsRoom) search(q mail.HistoryQuery, newest bool) (ids []mail.ID) {
 	w.Helper()
 	q.Archive, q.Limit = true, 100
@@ -91,7 +91,7 @@ func (w *wordsRoom) search(q mail.HistoryQuery, newest bool) (ids []mail.ID) {
 	}
 }
 
-// check compares what a search finds with what all texts have.
+// check compares the result of a search with the matches among all texts.
 func (w *wordsRoom) check(typed string) {
 	w.Helper()
 	var want []mail.ID
@@ -108,8 +108,8 @@ func (w *wordsRoom) check(typed string) {
 	}
 }
 
-// TestSearchIsAScan holds that an index changes no answer: not while it is made, not beside retention, not after what
-// was erased, and not when its files were damaged.
+// TestSearchIsAScan checks that an index changes no answer: not while it is made, not during retention, not after
+// erasures, and not when its files were damaged.
 func TestSearchIsAScan(t *testing.T) {
 	w := newWordsRoom(t)
 	c := searchtest.New(3)
@@ -149,8 +149,8 @@ func TestSearchIsAScan(t *testing.T) {
 	}
 }
 
-// TestSearchBesideRetention holds that a search finds what was acknowledged before it, once, while messages are sent,
-// move to the archive, are indexed, and others are erased.
+// TestSearchBesideRetention checks that a search finds messages acknowledged before it, once, while messages are
+// sent, move to the archive, are indexed, and others are erased.
 func TestSearchBesideRetention(t *testing.T) {
 	w := newWordsRoom(t)
 	user := w.room.As(mail.User)
@@ -204,7 +204,7 @@ func TestSearchBesideRetention(t *testing.T) {
 	running.Wait()
 }
 
-// TestSearchAfterDamage holds that a room whose index was damaged while it was closed finds the same.
+// TestSearchAfterDamage checks that a room whose index was damaged while it was closed finds the same.
 func TestSearchAfterDamage(t *testing.T) {
 	w := newWordsRoom(t)
 	c := searchtest.New(11)
@@ -214,7 +214,7 @@ func TestSearchAfterDamage(t *testing.T) {
 	awaitIndex(t, w.room)
 	for _, damage := range []func(b []byte) []byte{
 		func(b []byte) []byte { return b[:len(b)/2] },
-		func(b []byte) []byte { // all that is not read when the room is opened
+		func(b []byte) []byte { // everything that is not read when the room is opened
 			for i := 4096 + 17; i < len(b)-3*4096; i += 4096 {
 				b[i] ^= 4
 			}
@@ -247,7 +247,7 @@ func TestSearchAfterDamage(t *testing.T) {
 	}
 }
 
-// TestSearchByOtherConditions holds that what else is asked for holds as well.
+// TestSearchByOtherConditions checks that the other conditions of a query hold as well.
 func TestSearchByOtherConditions(t *testing.T) {
 	w := newWordsRoom(t)
 	for i := range 20 {
@@ -280,7 +280,7 @@ func TestSearchByOtherConditions(t *testing.T) {
 	}
 }
 
-// TestSearchWhileTheIndexIsMade: what would take long is not waited for, and the answer says so.
+// TestSearchWhileTheIndexIsMade: a search does not wait for what would take long, and the answer says so.
 func TestSearchWhileTheIndexIsMade(t *testing.T) {
 	w := newWordsRoom(t)
 	for i := range 3000 {
@@ -297,7 +297,7 @@ func TestSearchWhileTheIndexIsMade(t *testing.T) {
 		}
 		return page
 	}
-	old, recent := `"bronze 7"`, `"bronze 2999"` // phrases, of which the first stands in others too
+	old, recent := `"bronze 7"`, `"bronze 2999"` // phrases; the first also occurs in others
 	if page := search(mail.HistoryQuery{Search: recent}); len(page.Messages) != 1 ||
 		!strings.Contains(page.Partly, "the newest 68%") {
 		t.Errorf("the newest: %d messages, %q, want it, and that the rest was not searched", len(page.Messages),

@@ -1,3 +1,3 @@
-// Package foldtest looks at a whole fold.State, for the tests of the fold and of the room: Dump writes down all that
-// anybody can see of it, and Miscounted finds where the lists that it keeps are not those that its records give.
+// Package foldtest looks at a whole fold.State, for the tests of the fold and of the room: Dump writes down
+// everything visible in it, and Miscounted finds where its lists differ from its records.
 package foldtest

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Doorless are the ways of a machine that can wake nobody.
+// Doorless are the ways of a machine that cannot wake anyone.
 func Doorless(here mail.Machine) *fold.Ways {
 	return &fold.Ways{
 		Here:   here,
@@ -21,7 +21,7 @@ func Doorless(here mail.Machine) *fold.Ways {
 	}
 }
 
-// Dump writes down all that anybody can see of a state.
+// Dump writes down everything visible in a state.
 func Dump(s *fold.State, now mail.Time) []string {
 	out := []string{fmt.Sprint("seq ", s.Seq, " last ", s.Last), fmt.Sprint("rotation ", s.Rotation),
 		fmt.Sprint("erasing ", slices.Sorted(maps.Keys(s.Erasing)))}

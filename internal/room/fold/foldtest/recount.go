@@ -10,9 +10,9 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Miscounted says where what a state keeps, so as not to look at every record, differs from what looking at every
-// record finds, now and at times to come; "" if it does nowhere. The models and the end of every test of a room ask
-// it.
+// Miscounted says where the lists and counts that a state keeps, so as not to look at every record, differ from what
+// looking at every record finds, now and at future times; "" if nowhere. The models and the end of every test of a
+// room call it.
 func Miscounted(s *fold.State, now mail.Time) string {
 	for _, m := range s.Members {
 		unread := func(r *fold.Record) bool { return r.Reaches(m) && !r.SettledBy(m) }
@@ -48,7 +48,7 @@ func Miscounted(s *fold.State, now mail.Time) string {
 			{"asked", m.Asked, func(r *fold.Record) bool { return r.Open() && r.BoundTo(m) != nil }},
 		} {
 			for _, r := range s.Order {
-				lasts := s.Lasts(r, m, now) || l.name != "calling" // of what has expired some may be missing
+				lasts := s.Lasts(r, m, now) || l.name != "calling" // expired ones may be missing
 				if _, in := l.got.Search(r.Seq); l.want(r) && !in && lasts || in && !l.want(r) &&
 					l.name != "archived" &&
 					l.name != "snoozed" && lasts {
@@ -60,7 +60,7 @@ func Miscounted(s *fold.State, now mail.Time) string {
 	return misfound(s) + mislisted(s) + misasked(s)
 }
 
-// misasked says who is at a dialog and is not found, or the other way round.
+// misasked says which agent is at a dialog and is not found, or the other way round.
 func misasked(s *fold.State) string {
 	at := s.AtDialogs()
 	for _, m := range s.Listed {
@@ -128,7 +128,7 @@ func misfound(s *fold.State) string {
 	return ""
 }
 
-// mislisted says how the roster, or who has which role and tag, differs from what is known of each member.
+// mislisted says how the roster, or the lists by role and tag, differ from the members' records.
 func mislisted(s *fold.State) string {
 	roster := make(map[mail.Name]bool)
 	for name, m := range s.Members {
