@@ -33,7 +33,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' failed handshakes are not news
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' failures are not news
 		ConnState:         d.connections.Note,
 		ConnContext:       d.gate.ConnContext,
 	}

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// example is one curl of docs/http.md and the status that stands above it.
+// example is one curl of docs/http.md and the status above it.
 type example struct {
 	line   string
 	status int
@@ -26,7 +26,8 @@ type example struct {
 	body   string
 }
 
-// examples reads the document: in blocks of sh, a line "# 200" and then a command, which may go on behind a backslash.
+// examples reads the document: in blocks of sh, a line "# 200" and then a command, which may continue after a
+// backslash.
 func examples(t *testing.T) []example {
 	text, err := os.ReadFile("../../../docs/http.md")
 	if err != nil {
