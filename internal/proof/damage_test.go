@@ -27,7 +27,7 @@ type annex struct {
 // annexMail is how many messages an annex has.
 const annexMail = 12
 
-// harm is one way to damage a journal. It returns the damaged lines, and which of the original ones it has harmed.
+// harm is one way to damage a journal. It returns the remaining lines, and which of the original ones it has harmed.
 type harm struct {
 	name string
 	gone bool // those lines are gone: each of their sequence numbers must be named as missing

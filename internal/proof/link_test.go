@@ -56,8 +56,8 @@ func newLink(target string) (*link, error) {
 
 func (l *link) addr() string { return l.listener.Addr().String() }
 
-// set changes the weather. Connections that were refused are reset, and, if broken is true, those that stalled on
-// held bytes: so ends a connection whose packets were lost for too long.
+// set changes the weather. If that refuses connections, or broken is true, set resets all of them: so end connections
+// whose packets were lost for too long.
 func (l *link) set(w weather, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

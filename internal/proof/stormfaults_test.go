@@ -179,7 +179,7 @@ func (s *storm) cut(i, j int, w weather, broken bool) {
 	s.between[j][i].set(other, broken)
 }
 
-// cutWhole is a link that is cut: no one is told, or everyone is.
+// cutWhole returns the weather of a cut link: no one is told, or everyone is.
 func cutWhole(r *rand.Rand) weather {
 	if r.IntN(2) == 0 {
 		return weather{refused: true}
