@@ -11,7 +11,7 @@ import (
 
 const machinesPage = "../../docs/machines.md"
 
-// pageStep is a command of the page and what is printed then.
+// pageStep is a command of the page and its output.
 type pageStep struct {
 	machine, command string
 	prints           []string
@@ -38,7 +38,7 @@ func machinesPart(t *testing.T, part int) string {
 	return parts[part]
 }
 
-// pageBlocks returns what stands in blocks of a language.
+// pageBlocks returns the texts in blocks of a language.
 func pageBlocks(page, language string) (texts []string) {
 	for i, block := range strings.Split(page, "```") {
 		if text, ok := strings.CutPrefix(block, language+"\n"); ok && i%2 == 1 {
