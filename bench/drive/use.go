@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Use is what processes take together.
+// Use is the resources that processes use together.
 type Use struct {
 	Memory float64 // MB resident
 	CPU    time.Duration
-	Files  int // that are open, connections too
+	Files  int // open files, including connections
 }
 
 // UseOf adds up what /proc says of processes, so it needs Linux.
@@ -29,7 +29,8 @@ func (u *Use) add(proc string) error {
 	if err != nil {
 		return err
 	}
-	// Behind the name, which is in brackets, the 12th and 13th field are the ticks (1/100 s), the 22nd resident pages.
+	// After the name, which is in brackets, the 12th and 13th field are the ticks (1/100 s), the 22nd resident
+	// pages.
 	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(string(f[i]), 10, 64)
