@@ -16,7 +16,7 @@ type Use struct {
 	Files  int // open files, including connections
 }
 
-// UseOf adds up what /proc says of processes, so it needs Linux.
+// UseOf sums up the entries of processes in /proc, so it needs Linux.
 func UseOf(pids ...int) (u Use, err error) {
 	for _, pid := range pids {
 		err = errors.Join(err, u.add(filepath.Join("/proc", strconv.Itoa(pid))))

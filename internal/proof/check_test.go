@@ -221,7 +221,7 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 	w.logf("%-12s %7d sent, %7d acknowledged, %4d in doubt", s.client, len(s.all()), acked, doubtful)
 }
 
-// erased returns what is known of each message that the user tried to erase.
+// erased returns the known outcome for each message that the user tried to erase.
 func (w *world) erased() map[mail.ID]outcome {
 	out := make(map[mail.ID]outcome)
 	for _, o := range w.eraser.all() {

@@ -108,7 +108,7 @@ func (m *model) call(ctx context.Context, tool string, args any) (string, error)
 	return text, nil
 }
 
-// idForm finds ids of messages in what a tool says.
+// idForm finds ids of messages in the output of a tool.
 var idForm = regexp.MustCompile(`msg_[A-Za-z0-9_-]{21}`)
 
 // sends makes s send by MCP.

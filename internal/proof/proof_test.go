@@ -72,7 +72,7 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 }
 
 // setUp returns the seed of a run, the directory of its records, and the writer of its output. The directory is
-// named by what, and command is the argument of ./test that repeats the run.
+// named after what, and command is the argument of ./test that repeats the run.
 func setUp(t *testing.T, what, command string) (seed uint64, records string, out io.Writer) {
 	seed = *seedOf
 	if seed == 0 {

@@ -108,7 +108,7 @@ func (s *storm) serverKilled(r *rand.Rand) error {
 	return server.Start()
 }
 
-// serversKilled kills all servers at the same time. What they acknowledged is on their disks.
+// serversKilled kills all servers at the same time. Acknowledged events are on their disks.
 func (s *storm) serversKilled(r *rand.Rand) error {
 	defer s.absent()()
 	s.servers.Stop()
@@ -196,7 +196,7 @@ func (s *storm) cutApart(r *rand.Rand) error {
 	return nil
 }
 
-// cutOneWay lets nothing get from a server to the others, or from them to it.
+// cutOneWay blocks all traffic from a server to the others, or from them to it.
 func (s *storm) cutOneWay(r *rand.Rand) error {
 	i, _ := s.server(r)
 	var w weather

@@ -36,7 +36,7 @@ func (o *acpOffice) configure(text string) {
 	}
 }
 
-// notes are the agent's notes of what it received.
+// notes are the agent's notes of its input.
 func (o *acpOffice) notes() string {
 	text, _ := os.ReadFile(o.file)
 	return string(text)

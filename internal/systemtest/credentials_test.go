@@ -45,7 +45,7 @@ func TestP5_Browser(t *testing.T) {
 	}
 }
 
-// TestP5_Scripts: what a credential for scripts may do, and what it may not.
+// TestP5_Scripts: the rights of a credential for scripts, and their limits.
 func TestP5_Scripts(t *testing.T) {
 	s := newTheatre(t)
 	token := "PENNYPOST_TOKEN=" + strings.Fields(s.must("credentials", "add", "nightly", "--for", "1h"))[0]

@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// formats are the commits that began to write something new into a journal, and what that was. For each, testdata
-// has a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a
+// formats are the commits that began to write something new into a journal, and a description of that. For each,
+// testdata has a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a
 // compaction and later events, and what the commit began. The sessions of its dialogs and claims have ended there.
 // home-v1 and home-names are two more. No room here has events of bridges: these contain paths of files on a
 // machine.

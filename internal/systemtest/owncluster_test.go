@@ -206,7 +206,7 @@ func TestOwnClusterRevokes(t *testing.T) {
 	}
 }
 
-// TestOwnClusterRefuses holds what the commands refuse, and that they then leave nothing behind.
+// TestOwnClusterRefuses holds that the commands refuse wrong uses, and leave nothing behind.
 func TestOwnClusterRefuses(t *testing.T) {
 	t.Parallel()
 	desk := joined(t, "desk")["desk"]

@@ -34,7 +34,7 @@ func TestReplayTeams(t *testing.T) {
 }
 
 // TestReplayLargeTeams replays made-up teams that are larger than the captured ones: their mailboxes take many
-// pages, by count and by bytes, and their texts contain what real ones rarely do.
+// pages, by count and by bytes, and their texts contain forms that are rare in real ones.
 func TestReplayLargeTeams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

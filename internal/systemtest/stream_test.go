@@ -14,7 +14,7 @@ import (
 
 // TestStreamResumes reads the room's events while the post office is stopped and killed in turn and the connection
 // breaks in between. It always resumes with Last-Event-ID, repeating its first address, as browsers do: no event is
-// missing, none comes twice, and none was shown that the journal has lost.
+// missing, none comes twice, and no event was shown that the journal does not have.
 func TestStreamResumes(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -214,7 +214,7 @@ func (r *running) a2aReply(t *testing.T, as mail.Name, task string, d mail.Draft
 	}
 }
 
-// What ends a task, and what does not.
+// The events that end a task, and those that do not.
 func TestA2AStates(t *testing.T) {
 	r, _ := guestsOf(t)
 	token := r.guestToken(t, "acme")

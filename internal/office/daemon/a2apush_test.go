@@ -327,7 +327,7 @@ func TestA2APush(t *testing.T) {
 		t.Error(code, why)
 	}
 
-	// What happens while the post office or the pushReceiver is away is pushed later.
+	// News from the time when the post office or the pushReceiver is away is pushed later.
 	r.stop(t)
 	r = start(t, opts)
 	r.a2aReply(t, "builder-1", id, mail.Draft{Type: "question", Body: "Which?"})

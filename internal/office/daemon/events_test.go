@@ -408,7 +408,7 @@ func TestEventsSent(t *testing.T) {
 	}
 }
 
-// TestEventsRefused: what no one may subscribe to, and where nothing is sent.
+// TestEventsRefused: subscriptions that are refused, and addresses to which nothing is sent.
 func TestEventsRefused(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Events.Webhooks = true

@@ -61,7 +61,7 @@ type rung struct {
 	about  []mail.ID
 }
 
-// player is a client, its processes, and what its model has seen.
+// player is a client, its processes, and the mail that its model has seen.
 type player struct {
 	*hooktest.Harness
 	name    mail.Name

@@ -110,7 +110,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// TestDocs runs every example of docs/http.md, and misses none of the routes.
+// TestDocs runs every example of docs/http.md, and checks that these cover all routes.
 func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
@@ -143,7 +143,7 @@ func TestDocs(t *testing.T) {
 			`{"id":"x","type":"status","from":"agent:a","to":["all"],"body":"b","seq":1,"read":true}`, 1)
 		r := httptest.NewRequest(e.method, url, strings.NewReader(body))
 		r.Header = e.header
-		// the example of events does not end by itself
+		// the example of events does not end on its own
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, r.WithContext(ctx))

@@ -14,8 +14,8 @@ import (
 
 // Hooks answer the hooks that agents' clients run at moments of a session.
 type Hooks interface {
-	// Answer returns the output of the hook's process. An error explains an empty answer, or what failed. waits,
-	// unless it is nil, is called before a hook waits for the answer to its client's question.
+	// Answer returns the output of the hook's process. An error explains an empty or partial answer. waits, unless
+	// it is nil, is called before a hook waits for the answer to its client's question.
 	Answer(ctx context.Context, h *wire.Hook, waits func()) (wire.HookAnswer, error)
 	// Wait waits alongside a session until it is rung, and passes the hook's output to hand: once, and nil after
 	// every silence.

@@ -209,7 +209,7 @@ func waitRoute() route {
 
 // Bounds of a wait.
 const (
-	defaultWait = 60 * time.Second // below what most HTTP clients allow for one request
+	defaultWait = 60 * time.Second // below the limit of most HTTP clients for one request
 	maxWait     = time.Hour
 )
 

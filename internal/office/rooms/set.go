@@ -27,7 +27,7 @@ import (
 // To open another, the room that has been idle for longest is closed.
 const maxOpen = 1000
 
-// Set owns the rooms of this machine and what looks after them while they are open.
+// Set owns the rooms of this machine and the goroutines that look after them while they are open.
 type Set struct {
 	Config   *config.Config
 	Log      *slog.Logger
@@ -286,7 +286,7 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	return nil
 }
 
-// reopen closes a room and opens it again when its journal no longer matches what was read.
+// reopen closes a room and opens it again when its journal has changed under it.
 func (o *Set) reopen(ctx context.Context, e *Entry, name mail.RoomName, changed <-chan struct{}) {
 	select {
 	case <-ctx.Done(): // it is being closed anyway

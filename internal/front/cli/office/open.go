@@ -118,8 +118,8 @@ func (a *app) login(ctx context.Context, office *client.Office, f *openFlags) (s
 	return link, office, err
 }
 
-// mayLetIn reports whether the person can be asked to let phones in, at an address or "". why says why no link could be
-// made, nil if one could. If the person cannot be asked, mayLetIn returns the error.
+// mayLetIn reports whether the person can be asked to let phones in, at an address or "". If not, it returns the
+// error. why says why no link could be made; nil if one could.
 func (a *app) mayLetIn(ctx context.Context, office *client.Office, at string, why error) (bool, error) {
 	c, err := a.LoadConfig()
 	asks := cli.IsTerminal(a.Env.Stdin) && !a.JSON
