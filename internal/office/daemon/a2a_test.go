@@ -230,7 +230,7 @@ func TestA2AStates(t *testing.T) {
 	const submitted, working, required = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"
 	for i, tt := range []struct {
 		name, want string
-		code       int // of a cancel afterwards; 0: the task is canceled
+		code       int // of a cancel afterwards; 0: the task is cancelled
 		do         func(t *testing.T, id string)
 	}{
 		{"sent", submitted, 0, func(*testing.T, string) {}},

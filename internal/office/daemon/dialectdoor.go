@@ -58,7 +58,7 @@ func (m entrance) entitled(e *dialect.Endpoint, next http.Handler) http.Handler 
 		c := callerOf(r)
 		meant := c.Name
 		if strings.Contains(e.Path, "{agent}") {
-			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // normalized as in credentials
+			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // normalised as in credentials
 		}
 		if e.Known != nil {
 			if err := e.Known(r.Context(), m.callerRoom(c), meant); err != nil {

@@ -18,7 +18,7 @@ type GuardOptions struct {
 	Origins []string // "https://mail.example.org": pages that may send changes from another origin
 }
 
-// Guard wraps everything that a post office serves and refuses requests that a browser was tricked into sending: a request
+// Guard wraps everything that a post office serves and refuses requests that a browser was tricked into sending: one
 // whose Host header is a stranger's name that points at us (DNS rebinding), and a change requested by a page of
 // another origin (request forgery). It fails on a malformed origin.
 func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {

@@ -15,7 +15,7 @@ type Connections struct {
 	mu    sync.Mutex
 	n     int
 	local int       // of n, over the Unix socket
-	Since time.Time // since when n has been zero
+	Since time.Time // when n last became zero
 }
 
 // Note is the server's ConnState callback.

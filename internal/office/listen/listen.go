@@ -143,8 +143,8 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 const portTries = 10
 
 // listenBoth listens at the address and, if that is one at which browsers look for a name below localhost, at the
-// other of the two: they try the IPv6 one first. A process that listened at an address we left free would be taken
-// for us, and would get the secrets that log the person in.
+// other of the two: they try the IPv6 one first. A process at the address that we left free would be taken for us,
+// and would get the secrets that log the person in.
 func listenBoth(address string) (tcp, twin net.Listener, err error) {
 	for range portTries {
 		if tcp, err = net.Listen("tcp", address); err != nil {

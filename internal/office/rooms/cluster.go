@@ -277,8 +277,8 @@ func (c *Cluster) Run(ctx context.Context) error {
 	}
 }
 
-// answers notes that the servers answer, and asks them for whatever is due: their settings, last asked for at asked,
-// and their rooms, last listed at listed.
+// answers notes that the servers answer, and starts whatever is due: reading their settings, last read at asked, and
+// listing their rooms, last listed at listed.
 func (c *Cluster) answers(ctx context.Context, listed time.Time, asked *time.Time) {
 	c.mu.Lock()
 	back := time.Since(c.asOf) > 2*time.Second

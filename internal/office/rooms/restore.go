@@ -107,7 +107,7 @@ func (o *Set) restoreLost(ctx context.Context) (rooms []mail.RoomName, err error
 }
 
 // compareCopies asks all machines for their copies of a room, lists these in done, the fullest first, and returns
-// them.
+// the fullest.
 func (o *Set) compareCopies(ctx context.Context, name mail.RoomName, done *wire.RestoredRoom) (*jetstream.Survey,
 	error) {
 	var asking sync.WaitGroup
