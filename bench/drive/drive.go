@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Client is one user of a system, over a connection of its own. Unsupported methods return errors.ErrUnsupported.
+// Client is one user of a system, over its own connection. Unsupported methods return errors.ErrUnsupported.
 type Client interface {
 	// Send returns when the message is durable: after an fdatasync, or the system's equivalent.
 	Send(to, body string) error
@@ -38,7 +38,7 @@ const (
 // Waiting is the number of messages that Look finds.
 const Waiting = 20
 
-// Body is the text sent. With a system's other fields it makes a line of about 600 bytes.
+// Body is the text of each message. With a system's other fields it makes a line of about 600 bytes.
 var Body = strings.Repeat("The parser is done and tested. ", 13)
 
 // Job is work for a limited time.
@@ -52,7 +52,7 @@ type Job struct {
 type Result struct {
 	Times int           // number of operations
 	Took  time.Duration // all of them together
-	P50   time.Duration // one operation
+	P50   time.Duration // median of one operation
 	P99   time.Duration
 }
 
@@ -102,7 +102,7 @@ func (j Job) send(open Open) (Result, error) {
 	return result(slices.Concat(took...), time.Since(began)), errors.Join(failed...)
 }
 
-// settle is how long the reader waits before a message comes.
+// settle is how long the reader waits before a message is sent.
 const settle = 2 * time.Millisecond
 
 func (j Job) handover(open Open) (Result, error) {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Use is what processes take together.
+// Use is the resources that processes use together.
 type Use struct {
 	Memory float64 // MB resident
 	CPU    time.Duration
-	Files  int // that are open, connections too
+	Files  int // open files, including connections
 }
 
-// UseOf adds up what /proc says of processes, so it needs Linux.
+// UseOf sums up the entries of processes in /proc, so it needs Linux.
 func UseOf(pids ...int) (u Use, err error) {
 	for _, pid := range pids {
 		err = errors.Join(err, u.add(filepath.Join("/proc", strconv.Itoa(pid))))
@@ -29,7 +29,8 @@ func (u *Use) add(proc string) error {
 	if err != nil {
 		return err
 	}
-	// Behind the name, which is in brackets, the 12th and 13th field are the ticks (1/100 s), the 22nd resident pages.
+	// After the name, which is in brackets, the 12th and 13th field are the ticks (1/100 s), the 22nd resident
+	// pages.
 	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	number := func(i int) int64 {
 		n, _ := strconv.ParseInt(string(f[i]), 10, 64)

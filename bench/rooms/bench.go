@@ -39,7 +39,7 @@ type bench struct {
 	publishing   sync.Mutex
 }
 
-// machine is a post office's, as far as its rooms on the servers go.
+// machine is a post office's machine, reduced to its rooms on the servers.
 type machine struct {
 	*jetstream.Cluster
 	dir   string
@@ -94,7 +94,7 @@ func (b *bench) close() {
 
 func name(room int) string { return fmt.Sprint("room-", room) }
 
-// enter opens a room, and makes it if there is none.
+// enter opens a room, and makes it if it does not exist.
 func (m *machine) enter(ctx context.Context, room int) (*jetstream.Journal, error) {
 	j, err := m.Open(ctx, name(room), filepath.Join(m.dir, name(room)), jsonl.Options{})
 	if err != nil {
@@ -121,7 +121,7 @@ func events(n int) (all []mail.Event) {
 	return all
 }
 
-// times are how long something took each time.
+// times are the durations of repeated operations.
 type times struct {
 	mu  sync.Mutex
 	all []time.Duration
@@ -148,7 +148,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Printf("%d rooms, %d shards: %s\n", b.rooms, b.shards, fmt.Sprintf(format, args...))
 }
 
-// memory is what this process has in use.
+// memory returns the memory that this process uses, and its number of goroutines.
 func memory() (bytes uint64, goroutines int) {
 	runtime.GC()
 	runtime.GC()
@@ -157,7 +157,7 @@ func memory() (bytes uint64, goroutines int) {
 	return s.HeapInuse + s.StackInuse, runtime.NumGoroutine()
 }
 
-// cpu returns what says how much processor time something has taken since, which was done n times.
+// cpu returns a function that describes the processor time spent since, for each of n operations.
 func (b *bench) cpu() func(n int) string {
 	servers, _ := drive.UseOf(b.servers.PIDs()...)
 	here, _ := drive.UseOf(os.Getpid())
@@ -211,7 +211,7 @@ func (m *machine) leave(room int) {
 	_ = j.Close()
 }
 
-// openElsewhere opens on another machine what was made.
+// openElsewhere opens the rooms on another machine.
 func (b *bench) openElsewhere(ctx context.Context) error {
 	var opened times
 	open := min(b.rooms, b.open)
@@ -236,7 +236,7 @@ func (b *bench) openElsewhere(ctx context.Context) error {
 	return err
 }
 
-// way is a way to send, by so many at once.
+// way is a way to send, by a number of concurrent senders.
 type way struct {
 	name    string
 	senders int
@@ -245,7 +245,7 @@ type way struct {
 	spent   time.Duration
 }
 
-// turns lets each way have its turns.
+// turns runs all ways in turn.
 func (b *bench) turns(ctx context.Context, rounds int, ways ...*way) error {
 	for range rounds {
 		for _, w := range ways {
@@ -269,14 +269,14 @@ func (b *bench) turns(ctx context.Context, rounds int, ways ...*way) error {
 	return nil
 }
 
-// told says what came of ways to send.
+// told prints the results of ways to send.
 func (b *bench) told(ways ...*way) {
 	for _, w := range ways {
 		b.say("send, %s: %v, %.0f a second", w.name, &w.took, float64(len(w.took.all))/w.spent.Seconds())
 	}
 }
 
-// send sends to rooms and, by turns, to a plain stream.
+// send sends to rooms and, in turn, to a plain stream.
 func (b *bench) send(ctx context.Context) error {
 	text, err := jsonl.Encode(event())
 	if err != nil {
@@ -306,8 +306,8 @@ func (b *bench) send(ctx context.Context) error {
 // listEvery is how often a post office lists the rooms on the servers.
 const listEvery = 30 * time.Second
 
-// atRest watches all while nobody sends. The machines do what post offices do then: they say that they are there,
-// watch the servers, and list the rooms.
+// atRest watches all machines while no one sends. They do what idle post offices do: announce themselves, watch the
+// servers, and list the rooms.
 func (b *bench) atRest(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -326,7 +326,7 @@ func (b *bench) atRest(ctx context.Context) error {
 			}
 		}()
 	}
-	time.Sleep(5 * time.Second) // what was sent has come everywhere
+	time.Sleep(5 * time.Second) // all events have arrived everywhere
 	servers, err := drive.UseOf(b.servers.PIDs()...)
 	if err != nil {
 		return err
@@ -358,8 +358,8 @@ func (b *bench) atRest(ctx context.Context) error {
 	return err
 }
 
-// traffic returns how many bytes of messages the servers have got, from clients and each other, how many the machines,
-// and how many have crossed the loopback interface, with all headers.
+// traffic returns how many bytes of messages the servers have received, from clients and each other, how many the
+// machines have, and how many have crossed the loopback interface, with all headers.
 func (b *bench) traffic() (servers, machines, crossed uint64) {
 	for _, s := range b.servers.Servers {
 		var one struct {

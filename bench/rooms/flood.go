@@ -22,7 +22,7 @@ import (
 // inBatch is how many events each call of a flood appends.
 const inBatch = 100
 
-// shardOf returns in which shard a room is.
+// shardOf returns the shard of a room.
 func (b *bench) shardOf(ctx context.Context, room int) (string, error) {
 	s, err := b.js.Stream(ctx, "pennypost_rooms")
 	if err != nil {
@@ -37,8 +37,8 @@ func (b *bench) shardOf(ctx context.Context, room int) (string, error) {
 	return home.Shard, err
 }
 
-// flood has eight on one machine append to a room as fast as they may, and one on the other machine send to another
-// room: of the same shard, of another one, and where each room has a stream of its own.
+// flood makes eight senders on one machine append to a room as fast as they can, and one on the other machine send
+// to another room: of the same shard, of another one, and where each room has its own stream.
 func (b *bench) flood(ctx context.Context) error {
 	if !b.flooded {
 		return nil
@@ -90,7 +90,7 @@ func (b *bench) flood(ctx context.Context) error {
 		b.laptop.rooms[same]), lone("1, flood in another shard", b.laptop.rooms[other])
 	apart := lone("1, flood in another stream, each room has its own", own[1])
 	unpaced := lone("1, as before, and nothing limits the flood", own[1])
-	for range b.rounds { // by turns
+	for range b.rounds { // in turn
 		if err := b.turns(ctx, 1, quiet); err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (b *bench) flood(ctx context.Context) error {
 	return nil
 }
 
-// flood is eight who append as fast as they may.
+// flood is eight senders that append as fast as they can.
 type flood struct {
 	call func(ctx context.Context, sender int) error // appends inBatch events
 

@@ -1,12 +1,12 @@
-// Rooms measures rooms on NATS servers as a post office keeps them: what it takes to make one, to open one that
-// another machine has made, and to send, beside a plain publish to the same servers; what all of them take at rest;
-// and what somebody who floods a room costs others. It starts three servers on this machine that sync each write. Both
-// machines are in this process.
+// Rooms measures rooms on NATS servers as a post office keeps them: the cost of making one, of opening one that
+// another machine has made, and of sending, compared with a plain publish to the same servers; the cost of all of
+// them at rest; and the cost to others of a sender that floods a room. It starts three servers on this machine that
+// sync each write. Both machines are in this process.
 //
 //	go run ./bench/rooms -rooms 300
 //
-// It reads /proc, so it needs Linux. What crosses the network at rest is counted on the loopback interface, so run it
-// where nobody else uses that:
+// It reads /proc, so it needs Linux. The network traffic at rest is counted on the loopback interface, so run it
+// where nothing else uses that interface:
 //
 //	unshare -rn sh -c 'ip link set lo up && go run ./bench/rooms -rooms 300'
 package main

@@ -24,7 +24,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// check holds the promises against the records, first with the post office running, then without it.
+// check checks the promises against the records, first with the post office running, then without it.
 func (w *world) check() {
 	w.logf("checking")
 	w.drained()
@@ -75,7 +75,7 @@ func (w *world) check() {
 	}
 	w.checkMarks(rooms["main"])
 	w.checkClaims()
-	// Of what retention took to the archive it is not kept for whom it was, only who has marked it.
+	// For archived mail only its marks are kept, not its recipients.
 	w.checkStates(slices.DeleteFunc(rooms["main"], func(it mail.Item) bool { return hot[it.ID] == 0 }))
 	w.checkForeign(rooms["harbour"])
 	for _, o := range w.offices {
@@ -90,8 +90,8 @@ func (w *world) check() {
 	w.checkErased()
 }
 
-// trim has retention take what it would take soon, if several post offices are compared: whoever came to keep the room
-// last has not looked yet.
+// trim makes retention take what it would soon take, if several post offices are compared: the latest keeper of the
+// room has not looked yet.
 func (w *world) trim(room mail.RoomName) error {
 	if w.storm == nil {
 		return nil
@@ -99,7 +99,7 @@ func (w *world) trim(room mail.RoomName) error {
 	return w.patient(w.at(0)).do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/archive", nil, nil)
 }
 
-// copies returns the copies of journals that took their place.
+// copies returns the copies that replaced journals.
 func (w *world) copies() []copied {
 	if w.nemesis == nil {
 		return nil
@@ -107,7 +107,7 @@ func (w *world) copies() []copied {
 	return w.nemesis.copies
 }
 
-// patient returns a door by which the user asks a post office for much.
+// patient returns a door through which the user makes long requests to a post office.
 func (w *world) patient(o *office) *door {
 	d := o.socket("")
 	d.within = w.admin.within
@@ -136,8 +136,8 @@ func (w *world) export(d *door, room mail.RoomName) (items []mail.Item, err erro
 	return items, lines.Err()
 }
 
-// drained waits until no machine keeps mail any more: the way is back everywhere. What is kept must become less within
-// each minute.
+// drained waits until no machine keeps mail any more: every machine is connected again. The kept mail must shrink
+// within each minute.
 func (w *world) drained() {
 	for _, o := range w.offices {
 		d := o.socket("")
@@ -164,9 +164,9 @@ func (w *world) drained() {
 	}
 }
 
-// checkSender holds that each draft that was acknowledged is there once as it was sent (P1, P2), that one of which
-// nobody knows is there once at most, that one that was refused is not there, and that nothing else is there under
-// the sender's name (P5).
+// checkSender holds that each acknowledged draft exists once, as it was sent (P1, P2); that one whose outcome is
+// unknown exists at most once; that a refused one does not exist; and that there is no other mail under the sender's
+// name (P5).
 func (w *world) checkSender(s *sender, items []mail.Item) {
 	byNumber := make(map[int][]mail.Item)
 	for _, it := range items {
@@ -202,7 +202,7 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 					o.Message, o.Return)
 			case len(there) == 1 && erased[o.Message] == done:
 				w.found.add("P11", "message %s of %s was erased and is there", o.Message, s.client)
-			case len(there) == 1 && there[0].ID != o.Message && !o.Kept: // which has no id when it is acknowledged
+			case len(there) == 1 && there[0].ID != o.Message && !o.Kept: // kept mail has no id when it is acknowledged
 				w.found.add("P2", "message %d of %s was acknowledged as %s and is there as %s", o.N, s.client,
 					o.Message, there[0].ID)
 			}
@@ -211,7 +211,7 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 		case o.Outcome == unknown:
 			doubtful++
 		}
-		if o.Outcome == done && len(there) == 1 { // what was in doubt may have arrived at any time since
+		if o.Outcome == done && len(there) == 1 { // an uncertain draft may have arrived at any time since
 			if there[0].Seq <= last {
 				w.found.add("P3", "message %d of %s stands before one that it was sent after", o.N, s.client)
 			}
@@ -221,7 +221,7 @@ func (w *world) checkSender(s *sender, items []mail.Item) {
 	w.logf("%-12s %7d sent, %7d acknowledged, %4d in doubt", s.client, len(s.all()), acked, doubtful)
 }
 
-// erased returns what is known of each message that the user wanted erased.
+// erased returns the known outcome for each message that the user tried to erase.
 func (w *world) erased() map[mail.ID]outcome {
 	out := make(map[mail.ID]outcome)
 	for _, o := range w.eraser.all() {
@@ -230,7 +230,7 @@ func (w *world) erased() map[mail.ID]outcome {
 	return out
 }
 
-// checkStrangers holds that nobody is in a room as a sender who never sent (P5).
+// checkStrangers holds that a room has no mail from a sender who never sent (P5).
 func (w *world) checkStrangers(rooms map[mail.RoomName][]mail.Item) {
 	for room, items := range rooms {
 		known := map[mail.Address]bool{"user": true, "system": true, "agent:system": true, "agent:user": true}
@@ -250,8 +250,8 @@ func (w *world) checkStrangers(rooms map[mail.RoomName][]mail.Item) {
 	}
 }
 
-// checkSeen holds that all watchers of a room saw the same events in the same places, each watcher all of those
-// between its first and its last, and among them every message that was acknowledged (P3).
+// checkSeen holds that all watchers of a room saw the same events at the same sequence numbers, each watcher all of
+// those between its first and its last, and among them every acknowledged message (P3).
 func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 	for room := range rooms {
 		sums := make(map[mail.Seq]uint64)
@@ -295,8 +295,8 @@ func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 	}
 }
 
-// checkGaps compares what a watcher saw with what any saw. What was compacted while it had no connection it does not
-// see.
+// checkGaps compares the events of one watcher with those of all. A watcher does not see events that were compacted
+// while it was disconnected.
 func (w *world) checkGaps(one *watcher, places []mail.Seq, hot map[mail.Seq]bool) {
 	all, compacted := one.all(), 0
 	for _, p := range places {
@@ -314,7 +314,7 @@ func (w *world) checkGaps(one *watcher, places []mail.Seq, hot map[mail.Seq]bool
 	}
 }
 
-// hot returns the places of the events that stand in the journal of a post office.
+// hot returns the sequence numbers of the events in the journal of a post office.
 func (w *world) hot(room mail.RoomName) map[mail.Seq]bool {
 	out := make(map[mail.Seq]bool)
 	for _, o := range w.offices {
@@ -325,7 +325,7 @@ func (w *world) hot(room mail.RoomName) map[mail.Seq]bool {
 		for line := range bytes.Lines(text) {
 			var e struct {
 				Seq  mail.Seq  `json:"seq"`
-				Gone *struct{} `json:"gone"` // it only says what was compacted there
+				Gone *struct{} `json:"gone"` // it only records compacted events
 			}
 			if json.Unmarshal(line, &e) == nil && e.Gone == nil {
 				out[e.Seq] = true
@@ -335,8 +335,8 @@ func (w *world) hot(room mail.RoomName) map[mail.Seq]bool {
 	return out
 }
 
-// checkReceipts holds that looking left no mark (P4), and that nothing counts as presented that was not handed over
-// (P7).
+// checkReceipts holds that reading without a mark left no mark (P4), and that no mail counts as presented that was
+// not delivered (P7).
 func (w *world) checkReceipts() {
 	handed, lost := make(map[mail.ID]bool), 0
 	for _, b := range w.books {
@@ -344,7 +344,7 @@ func (w *world) checkReceipts() {
 			if o.Kind == "read" && o.Outcome == done {
 				handed[o.Message] = true
 			} else if o.Kind == "read" && o.Outcome == unknown {
-				lost++ // an answer that may have been read by somebody, had it arrived
+				lost++ // an answer that a client might have read, had it arrived
 			}
 		}
 	}
@@ -372,8 +372,7 @@ func (w *world) checkReceipts() {
 	}
 }
 
-// checkMarks holds that all that was asked and answered about marks has an order in which it makes sense (P6, and
-// P2 for marks).
+// checkMarks holds that some order explains all requests and answers about marks (P6, and P2 for marks).
 func (w *world) checkMarks(items []mail.Item) {
 	takes, marks := newHistory(len(w.offices) > 1), newHistory(len(w.offices) > 1)
 	end := w.books[0].now()
@@ -383,13 +382,13 @@ func (w *world) checkMarks(items []mail.Item) {
 		b := &book{client: "at the end", began: w.began}
 		o := op{Kind: "look", Call: end, Message: it.ID}
 		b.saw(o, it, nil)
-		if len(it.Deliveries) == 0 { // in the archive that says that nobody has marked it
+		if len(it.Deliveries) == 0 { // in the archive that means that no one has marked it
 			o.Agent, o.State = clerk, mail.Queued
 			b.add(o, nil)
 		}
 		final = append(final, b.all()...)
 	}
-	asked := make(map[mail.ID]mail.Kind) // to whom what was marked was sent
+	asked := make(map[mail.ID]mail.Kind) // the recipient of each marked message
 	for _, m := range w.markers {
 		for _, o := range m.all() {
 			asked[o.Message] = mail.ToAgent
@@ -404,7 +403,7 @@ func (w *world) checkMarks(items []mail.Item) {
 	for _, b := range w.books {
 		final = append(final, b.all()...)
 	}
-	looks := make(map[string]op) // one look at role mail is told in several entries
+	looks := make(map[string]op) // one look at role mail has several entries
 	for _, o := range final {
 		switch {
 		case o.Kind != "look" || o.Outcome != done || asked[o.Message] == 0:
@@ -438,10 +437,10 @@ func (w *world) checkMarks(items []mail.Item) {
 		undecided)
 }
 
-// taken reports whether who stands so with role mail has taken it.
+// taken reports whether an agent with this state of role mail has taken it.
 func taken(s mail.DeliveryState) bool { return s == mail.Read || s == mail.Archived }
 
-// checkStates holds that every message has a state with everybody whom it is for (P7).
+// checkStates holds that every message has a state for each of its recipients (P7).
 func (w *world) checkStates(items []mail.Item) {
 	known := mail.DeliveryStates()
 	for _, it := range items {
@@ -466,14 +465,14 @@ func (w *world) checkStates(items []mail.Item) {
 	}
 }
 
-// Bounds of checkUser, because each answer that reaches into the archive costs a reading of it.
+// Bounds of checkUser: each answer that reaches into the archive costs a full read of it.
 const (
 	historyPages  = 20
 	historySample = 20
 )
 
-// checkUser holds that the user finds every message by looking through the history, as far as that goes, and a
-// sample of those before (P9).
+// checkUser holds that the user finds every message by paging through the history, as far as that reaches, and a
+// sample of older ones (P9).
 func (w *world) checkUser(o *office, room mail.RoomName, items []mail.Item) {
 	d := w.patient(o)
 	found, err := w.history(d, room, true, historyPages)
@@ -504,8 +503,8 @@ func (w *world) checkUser(o *office, room mail.RoomName, items []mail.Item) {
 	}
 }
 
-// history reads so many pages of the history of a room as the user, the newest first, and returns the places of
-// what is there.
+// history reads that many pages of a room's history as the user, the newest first, and returns the sequence numbers
+// of the messages there.
 func (w *world) history(d *door, room mail.RoomName, archive bool, pages int) (map[mail.ID]mail.Seq, error) {
 	found := make(map[mail.ID]mail.Seq)
 	before := ""
@@ -526,8 +525,8 @@ func (w *world) history(d *door, room mail.RoomName, archive bool, pages int) (m
 	return found, nil
 }
 
-// checkForeign holds that every line of the stranger is somewhere in the bridge's files byte for byte and once, is
-// in the room once if it is a message, and that what the room sent stands in the files once (P10).
+// checkForeign holds that every line of the foreign program is in the bridge's files once, byte for byte, and in the
+// room once if it is a message; and that mail sent by the room is in the files once (P10).
 func (w *world) checkForeign(items []mail.Item) {
 	written := make(map[string]int)
 	ids := make(map[mail.ID]int)
@@ -567,12 +566,12 @@ func (w *world) checkForeign(items []mail.Item) {
 	w.logf("the stranger wrote %d lines; the files hold %d", len(w.stranger.all()), len(written))
 }
 
-// checkVerify holds that the post office finds nothing wrong with a room but the copies of its journal that took
-// the journal's place.
+// checkVerify holds that the post office finds nothing wrong with a room except the copies that replaced its
+// journal.
 func (w *world) checkVerify(o *office, room mail.RoomName) {
 	var v mail.Verification
 	err := errors.New("not asked")
-	for range 3 { // what is compared with servers may break off
+	for range 3 { // a comparison with servers may be interrupted
 		if err != nil {
 			err = w.patient(o).do(context.Background(), http.MethodPost, "/rooms/"+string(room)+"/verify", nil, &v)
 		}
@@ -592,15 +591,15 @@ func (w *world) checkVerify(o *office, room mail.RoomName) {
 	}
 }
 
-// broughtBack reports whether a message may be in a copy of the journal that a stranger made before it was erased
-// and put in place after.
+// broughtBack reports whether a message may be in a copy of the journal that was made before the message was erased
+// and put in place afterwards.
 func (w *world) broughtBack(erased op, path string) bool {
 	return strings.Contains(path, "mailbox.foreign-") && slices.ContainsFunc(w.copies(), func(c copied) bool {
 		return c.room == erased.Room && erased.Call < c.placed && erased.Return > c.read
 	})
 }
 
-// checkErased holds that no file below the home or the bridge's directory has a word of what was erased (P11).
+// checkErased holds that no file below the home or the bridge's directory has a word of an erased message (P11).
 func (w *world) checkErased() {
 	secrets := make(map[string]op)
 	for _, o := range w.eraser.all() {

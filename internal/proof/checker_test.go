@@ -11,8 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// peaceful returns a world in which three messages were sent and everything is as it should be, and what a room
-// then exports.
+// peaceful returns a world in which three messages were sent without faults, and its room's export.
 func peaceful() (*world, *sender, []mail.Item) {
 	w := &world{seed: 1, out: io.Discard, eraser: &eraser{book: &book{client: "user"}}}
 	w.naps = []*nap{{agent: sleeper, offices: []*office{{root: "nowhere"}}}}
@@ -37,7 +36,7 @@ func peaceful() (*world, *sender, []mail.Item) {
 	return w, s, items
 }
 
-// holds runs the parts of the checker that want no post office.
+// holds runs the parts of the checker that need no post office.
 func (w *world) holds(items []mail.Item) {
 	rooms := map[mail.RoomName][]mail.Item{"main": items}
 	for _, s := range w.senders {
@@ -49,7 +48,7 @@ func (w *world) holds(items []mail.Item) {
 	w.checkStates(items)
 }
 
-// TestCheckerFinds breaks each promise on paper: a checker that finds nothing there would find nothing in a run.
+// TestCheckerFinds breaks each promise on paper: a checker that finds nothing here would find nothing in a run.
 func TestCheckerFinds(t *testing.T) {
 	for _, c := range []struct {
 		name, promise string
@@ -177,7 +176,7 @@ func TestCheckerFinds(t *testing.T) {
 	}
 }
 
-// TestLinearize holds that histories that no order explains are found, and others are not.
+// TestLinearize holds that histories without an order that explains them are found, and others are not.
 func TestLinearize(t *testing.T) {
 	const a, b = mail.Name("taker-1"), mail.Name("taker-2")
 	at := func(o op, from, to time.Duration) op {
@@ -227,7 +226,7 @@ func TestLinearize(t *testing.T) {
 	}
 }
 
-// TestHeldName holds that the model of claims finds two holders, and what is forgotten.
+// TestHeldName holds that the model of claims finds two holders, and forgotten claims.
 func TestHeldName(t *testing.T) {
 	const a, b mail.Name = "holder-1", "holder-2"
 	said := func(n mail.Name, k mail.Mark, result string, from, to time.Duration) op {
@@ -265,7 +264,7 @@ func TestHeldName(t *testing.T) {
 	}
 }
 
-// TestSeedReplays holds that a seed gives the same schedule, also where some faults cannot be done.
+// TestSeedReplays holds that a seed gives the same schedule, even where some faults are not possible.
 func TestSeedReplays(t *testing.T) {
 	all := new(nemesis).faults()
 	some := all[:len(all)-3]
@@ -294,7 +293,7 @@ func TestSeedReplays(t *testing.T) {
 	}
 }
 
-// TestLinearizeBehind holds that a post office may be behind the others, and not behind what it has said itself.
+// TestLinearizeBehind holds that a post office may lag behind the others, but not behind its own answers.
 func TestLinearizeBehind(t *testing.T) {
 	mark := func(office string, k mail.Mark, from, to time.Duration) op {
 		return op{Office: office, Outcome: done, Agent: clerk, Mark: k, Result: "marked", Call: from, Return: to}

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What a claimer asks, in place of a mark.
+// The requests of a claimer, in place of a mark.
 const (
 	takes    mail.Mark = "takes"
 	releases mail.Mark = "releases"
@@ -22,7 +22,7 @@ const (
 // claimNames is how many names claimers compete for.
 const claimNames = 6
 
-// claimer takes and gives up names, in competition with others.
+// claimer takes and releases names, in competition with others.
 type claimer struct {
 	*book
 	agent mail.Name
@@ -30,7 +30,7 @@ type claimer struct {
 	room  mail.RoomName
 }
 
-// run takes and gives up until ctx ends.
+// run takes and releases until ctx ends.
 func (c *claimer) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		t := mail.Target{Name: fmt.Sprint("name-", rand.IntN(claimNames))}
@@ -55,7 +55,7 @@ func (c *claimer) run(ctx context.Context) {
 	}
 }
 
-// heldName is a name that one agent holds, or nobody.
+// heldName is a name that one agent holds, or none.
 func heldName(holder mail.Name, in asked, out heard) []mail.Name {
 	after := in.agent
 	if in.mark == releases {
@@ -74,11 +74,11 @@ func heldName(holder mail.Name, in asked, out heard) []mail.Name {
 	case out.result == "not_yours":
 		return only(!mine && !free, holder)
 	}
-	return only(!mine, holder) // there was nothing to give up
+	return only(!mine, holder) // there was nothing to release
 }
 
-// checkClaims holds that of what was asked and answered about claims there is an order in which each name has one
-// holder at a time (P15).
+// checkClaims holds that some order explains all requests and answers about claims, with one holder for each name at
+// a time (P15).
 func (w *world) checkClaims() {
 	h := newHistory(len(w.offices) > 1)
 	for _, c := range w.claimers {

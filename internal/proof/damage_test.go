@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// annex is a room that is made to be damaged: what is damaged in it is known, and so is what must still be there.
+// annex is a room made to be damaged: the damage is known, and so is the mail that must survive.
 type annex struct {
 	*nemesis
 	name string
@@ -27,14 +27,14 @@ type annex struct {
 // annexMail is how many messages an annex has.
 const annexMail = 12
 
-// harm is one way to damage a journal. It returns the lines afterwards and which of those before it has harmed.
+// harm is one way to damage a journal. It returns the remaining lines, and which of the original ones it has harmed.
 type harm struct {
 	name string
-	gone bool // nothing of those lines is left: each of their places must be named as missing
+	gone bool // those lines are gone: each of their sequence numbers must be named as missing
 	do   func(r *rand.Rand, lines [][]byte) (after [][]byte, lost []int)
 }
 
-// loss is what a harm has done.
+// loss is the effect of a harm.
 type loss struct {
 	harm
 	messages []mail.ID
@@ -82,8 +82,8 @@ func rangeOf(from, to int) (out []int) {
 	return out
 }
 
-// damaged makes an annex, damages its journal while the post office is stopped, and holds that nothing else is
-// lost, that verify names the damage, and that the room goes on.
+// damaged makes an annex, damages its journal while the post office is stopped, and holds that nothing else is lost,
+// that verify names the damage, and that the room still works.
 func (n *nemesis) damaged(r *rand.Rand) error {
 	n.annexes++
 	a := &annex{nemesis: n, name: fmt.Sprintf("annex-%d", n.annexes)}
@@ -144,8 +144,8 @@ func (a *annex) harm(r *rand.Rand, h harm) (loss, error) {
 	return lost, os.WriteFile(a.journal(a.name), bytes.Join(after, nil), 0o600)
 }
 
-// check holds that the room goes on, that all that was not harmed is there, and that verify names what was harmed
-// and nothing else.
+// check holds that the room still works, that all unharmed mail is there, and that verify names exactly the harmed
+// lines.
 func (a *annex) check(lost loss) {
 	wrong := func(format string, args ...any) {
 		a.found.add("P2", "%s, whose journal was %s: %s", a.name, lost.name, fmt.Sprintf(format, args...))
@@ -188,7 +188,7 @@ func (a *annex) check(lost loss) {
 	}
 }
 
-// told is a list of problems on one line.
+// told returns a list of problems on one line.
 func told(problems []mail.Problem) string {
 	var b strings.Builder
 	for i, p := range problems {

@@ -26,19 +26,19 @@ import (
 // callWithin is how long a client waits for an answer. A stopped post office gives none.
 const callWithin = 10 * time.Second
 
-// door is one client's way to the post office over HTTP. It tries everything once: what that came to is for the
+// door is one client's connection to the post office over HTTP. It tries everything once: the outcome is for the
 // record.
 type door struct {
 	client *http.Client
 	base   string
-	token  string // bearer token; empty: the Unix socket
+	token  string // bearer token; empty: it uses the Unix socket
 	// operator is the file of the operator's token, for the user; the post office makes it when it first opens.
 	operator string
-	agent    mail.Name     // for whom it speaks on the socket; empty: the user
+	agent    mail.Name     // the agent for whom it speaks on the socket; empty: the user
 	within   time.Duration // how long it waits for an answer; zero: callWithin
 }
 
-// socket returns a door at the Unix socket. The tests are not the user there, and show the operator's token.
+// socket returns a door at the Unix socket. The tests do not count as the user there, and show the operator's token.
 func (o *office) socket(agent mail.Name) *door {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(o.home, "pennypost.sock"))
@@ -56,7 +56,7 @@ func (o *office) tcp(token string) *door {
 	return &door{client: &http.Client{Transport: new(http.Transport)}, base: "http://" + o.listen, token: token}
 }
 
-// RoundTrip implements http.RoundTripper: it adds who asks.
+// RoundTrip implements http.RoundTripper: it adds the caller's identity.
 func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if d.operator != "" {
@@ -75,7 +75,7 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.client.Transport.RoundTrip(r)
 }
 
-// refusal is an answer that is none of success.
+// refusal is an answer other than success.
 type refusal struct {
 	status int
 	wire.Problem
@@ -132,8 +132,8 @@ func (d *door) open(ctx context.Context, method, path string, in any, fields ...
 }
 
 // outcomeOf says what a client knows after an answer (docs/http.md, Errors): after the codes of trouble and after a
-// connection that broke it cannot know whether the change was made; after any other refusal, and when nobody
-// listened, it was not.
+// broken connection it cannot know whether the change was made; after any other refusal, and when no one listened,
+// it was not.
 func outcomeOf(err error) outcome {
 	var no *refusal
 	switch {

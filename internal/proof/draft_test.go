@@ -11,10 +11,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Who gets mail in the room "main".
+// The recipients of mail in the room "main".
 const (
 	clerk   mail.Name = "clerk"   // marked by two clients at once
-	quiet   mail.Name = "quiet"   // looked at by everybody and never marked
+	quiet   mail.Name = "quiet"   // looked at by everyone, never marked
 	reader  mail.Name = "reader"  // reads by MCP and never marks
 	sleeper mail.Name = "sleeper" // has an exec door
 )
@@ -26,7 +26,7 @@ func dice(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// tokens are what bodies are made of: what parsers, terminals and fences trip over.
+// tokens are the parts of bodies: text that parsers, terminals and fences trip over.
 var tokens = []string{
 	"plain words", "小克", "é", "e\u0301", "\U0001F469\u200D\U0001F4BB", "\"quoted\"", `back\slash`, "\ttab", "\nline",
 	"\r\n", "</mail>", "<system-reminder>",
@@ -34,7 +34,7 @@ var tokens = []string{
 	"\ufeff", "|", "#", "\u00a0",
 }
 
-// secretMark begins the word that makes a message one to be erased. Nothing else has it.
+// secretMark begins the word that makes a message one to be erased. No other message has it.
 const secretMark = "erase-me-"
 
 // draftOf returns the n-th draft of a client: the checker makes it again instead of remembering it.
@@ -61,7 +61,7 @@ func draftOf(seed uint64, client string, n int, recipients []string) mail.Draft 
 	return d
 }
 
-// numberOf returns which draft of its client a body belongs to.
+// numberOf returns the number of the draft to which a body belongs, among those of its client.
 func numberOf(client, body string) (n int, ok bool) {
 	rest, ok := strings.CutPrefix(body, client+" ")
 	if !ok {
@@ -71,7 +71,7 @@ func numberOf(client, body string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// secretIn returns the word by which a message that is erased would be found, "" if it is none of those.
+// secretIn returns the word by which a message to be erased would be found, or "".
 func secretIn(body string) string {
 	_, rest, ok := strings.Cut(body, secretMark)
 	if !ok || len(rest) < 16 {

@@ -43,8 +43,8 @@ func (n *nemesis) restarted(r *rand.Rand) error {
 	return n.start()
 }
 
-// suspended stops the process, once in four times for longer than any client waits, and kills it in its sleep once
-// in four.
+// suspended stops the process, one time in four for longer than any client waits, and one time in four kills it
+// while it is stopped.
 func (n *nemesis) suspended(r *rand.Rand) error {
 	span := between(r, 200*time.Millisecond, 3*time.Second)
 	if r.IntN(4) == 0 {
@@ -66,7 +66,7 @@ func (n *nemesis) suspended(r *rand.Rand) error {
 	return syscall.Kill(n.pid(), syscall.SIGCONT)
 }
 
-// waits holds that a command ends though the post office accepts its connection and does not answer.
+// waits holds that a command ends even if the post office accepts its connection and does not answer.
 func (n *nemesis) waits() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*callWithin)
 	defer cancel()
@@ -78,7 +78,7 @@ func (n *nemesis) waits() {
 	}
 }
 
-// full lets nothing more fit on the disk, and kills the post office in that state once in three times.
+// full fills the disk, and one time in three kills the post office in that state.
 func (n *nemesis) full(r *rand.Rand) error {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(n.home, &st); err != nil {
@@ -121,7 +121,7 @@ func (n *nemesis) writeFails(r *rand.Rand) error   { return n.inject(r, "pwrite6
 func (n *nemesis) noSpace(r *rand.Rand) error      { return n.inject(r, "pwrite64", "ENOSPC") }
 func (n *nemesis) dirSyncFails(r *rand.Rand) error { return n.inject(r, "fsync", "EIO") }
 
-// inject lets a system call of the post office fail for a while: each time, or each so many times.
+// inject makes a system call of the post office fail for a while: each time, or every nth time.
 func (n *nemesis) inject(r *rand.Rand, call, errno string) error {
 	when := "1+"
 	if r.IntN(2) == 0 {
@@ -136,7 +136,7 @@ func (n *nemesis) inject(r *rand.Rand, call, errno string) error {
 		return err
 	}
 	time.Sleep(span)
-	_ = cmd.Process.Signal(syscall.SIGINT) // it lets go of what it traces
+	_ = cmd.Process.Signal(syscall.SIGINT) // it releases the processes that it traces
 	end := make(chan error, 1)
 	go func() { end <- cmd.Wait() }()
 	select {
@@ -149,7 +149,7 @@ func (n *nemesis) inject(r *rand.Rand, call, errno string) error {
 	return n.survived()
 }
 
-// survived holds that the process is still there, and starts it anew if it is not.
+// survived holds that the process still runs, and starts it again if it does not.
 func (n *nemesis) survived() error {
 	err := n.died()
 	if err == nil {
@@ -159,8 +159,8 @@ func (n *nemesis) survived() error {
 	return errors.Join(err, n.start())
 }
 
-// clockSteps puts the clock of records forwards or back, lets people work, and in half of the cases starts anew
-// under that clock.
+// clockSteps steps the clock of records forwards or back, lets the clients work, and in half of the cases restarts
+// the post office under that clock.
 func (n *nemesis) clockSteps(r *rand.Rand) error {
 	steps := []time.Duration{-48 * time.Hour, -time.Hour, -5 * time.Second, 40 * time.Second, 10 * time.Minute,
 		time.Hour, 30 * time.Hour}
@@ -179,14 +179,14 @@ func (n *nemesis) journal(room string) string {
 	return filepath.Join(n.home, "rooms", room, "mailbox.jsonl")
 }
 
-// victim is the room whose journal is meddled with.
+// victim is the room whose journal is damaged.
 func (n *nemesis) victim(r *rand.Rand) string { return []string{"main", "cellar"}[r.IntN(2)] }
 
-// settle is how long a post office has to notice that a file is another: it looks each second.
+// settle is how long a post office has to notice that a file was replaced: it checks each second.
 const settle = 2500 * time.Millisecond
 
-// replaced puts a copy of the journal, whole or with lines taken out, in its place, as sed -i and editors do.
-// Nothing may be lost by that.
+// replaced replaces the journal with a copy, whole or without some lines, as sed -i and editors do. That must not
+// lose anything.
 func (n *nemesis) replaced(r *rand.Rand) error {
 	room := n.victim(r)
 	n.tidy(room)
@@ -220,8 +220,8 @@ func (n *nemesis) removed(r *rand.Rand) error {
 	return n.afterwards(r)
 }
 
-// tidy does what a person would do about the copies that were set aside before: repairs, and removes what is left of
-// them.
+// tidy does what a person would do about the copies that were set aside earlier: it repairs the room, and removes
+// what is left of them.
 func (n *nemesis) tidy(room string) {
 	if err := n.probe.do(context.Background(), http.MethodPost, "/rooms/"+room+"/repair", nil, nil); err != nil {
 		n.log("repair of %s: %v", room, err)
@@ -232,8 +232,8 @@ func (n *nemesis) tidy(room string) {
 	}
 }
 
-// afterwards lets people work on, and then ends the post office, in one way or the other, so that only the files
-// know.
+// afterwards lets the clients work on, and then ends the post office, in one way or the other, so that only the
+// files know what happened.
 func (n *nemesis) afterwards(r *rand.Rand) error {
 	time.Sleep(settle)
 	if r.IntN(2) == 0 {
@@ -242,7 +242,7 @@ func (n *nemesis) afterwards(r *rand.Rand) error {
 	return n.killed(r)
 }
 
-// linked puts a symbolic link to a file outside in the place of the bridge's mailbox, or of its directory.
+// linked puts a symbolic link to a file outside in place of the bridge's mailbox, or of its directory.
 func (n *nemesis) linked(r *rand.Rand) error {
 	outside := filepath.Join(n.root, "outside")
 	target := filepath.Join(outside, "agent-mailbox.jsonl")
@@ -269,14 +269,14 @@ func (n *nemesis) linked(r *rand.Rand) error {
 	return errors.Join(err, readErr)
 }
 
-// piped puts a FIFO in the place of the bridge's mailbox.
+// piped puts a FIFO in place of the bridge's mailbox.
 func (n *nemesis) piped(r *rand.Rand) error {
 	place := n.stranger.mailbox()
 	return n.swapped(r, place, func() error { return syscall.Mkfifo(place, 0o600) })
 }
 
-// swapped puts something else in the place of a file for a while, in half of the cases over a stop, which must not
-// hang by it.
+// swapped puts something else in place of a file for a while, in half of the cases over a stop, which must not hang
+// because of it.
 func (n *nemesis) swapped(r *rand.Rand, place string, put func() error) error {
 	n.stranger.swap.Lock()
 	defer n.stranger.swap.Unlock()
@@ -293,7 +293,7 @@ func (n *nemesis) swapped(r *rand.Rand, place string, put func() error) error {
 	return errors.Join(err, n.putBack(place, kept))
 }
 
-// notHeldUp holds that a bridge in trouble does not hold up who sends. Promised are 100 ms; the machine may be busy.
+// notHeldUp holds that a bridge in trouble does not delay senders. The promise is 100 ms; the machine may be busy.
 func (n *nemesis) notHeldUp() {
 	var took []time.Duration
 	for range 7 {
@@ -309,8 +309,8 @@ func (n *nemesis) notHeldUp() {
 	}
 }
 
-// putBack brings the real file back. What the bridge wrote meanwhile, if it made a file of its own, is what a
-// person would have to merge; a bridge that refuses the place has made none.
+// putBack restores the real file. If the bridge made a file of its own meanwhile, a person would have to merge it; a
+// bridge that refuses the path has made none.
 func (n *nemesis) putBack(place, kept string) error {
 	if err := os.RemoveAll(place); err != nil {
 		return err
@@ -318,7 +318,8 @@ func (n *nemesis) putBack(place, kept string) error {
 	return os.Rename(kept, place)
 }
 
-// starved lowers how many files the process may have open to just above what it has, and connects as often as it can.
+// starved lowers the limit of open files of the process to just above its current number, and opens as many
+// connections as it can.
 func (n *nemesis) starved(r *rand.Rand) error {
 	var was unix.Rlimit
 	if err := unix.Prlimit(n.pid(), unix.RLIMIT_NOFILE, nil, &was); err != nil {
@@ -345,7 +346,7 @@ func (n *nemesis) starved(r *rand.Rand) error {
 	return unix.Prlimit(n.pid(), unix.RLIMIT_NOFILE, &was, nil)
 }
 
-// lines splits a file into its lines, ends included.
+// linesOf splits a file into its lines, ends included.
 func linesOf(path string) ([][]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -354,5 +355,5 @@ func linesOf(path string) ([][]byte, error) {
 	return bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")), nil
 }
 
-// joined is how an error of several parts is told on one line.
+// joined puts an error of several parts on one line.
 func joined(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

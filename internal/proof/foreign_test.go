@@ -19,30 +19,30 @@ type foreign struct {
 	dir  string // of the bridge
 	seed uint64
 
-	swap sync.Mutex // held by who appends, and by a fault while the file is something else
+	swap sync.Mutex // held while appending, and by a fault while the file is replaced
 
 	mu    sync.Mutex
 	lines []foreignLine
 }
 
-// foreignLine is what the stranger wrote, without its newline.
+// foreignLine is a line of the foreign program, without its newline.
 type foreignLine struct {
 	text string
-	id   mail.ID // empty: it is no message
+	id   mail.ID // empty: not a message
 	body string
 }
 
 // mailbox is the file, as HAAK has it.
 func (f *foreign) mailbox() string { return filepath.Join(f.dir, "data", "agent-mailbox.jsonl") }
 
-// all returns the lines that were written to their end.
+// all returns the lines that were written completely.
 func (f *foreign) all() []foreignLine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lines[:len(f.lines):len(f.lines)]
 }
 
-// line returns the n-th line: a message with members that we do not know in an order that is not ours, or garbage.
+// line returns the n-th line: a message with unknown members in another order than ours, or garbage.
 func (f *foreign) line(n int) foreignLine {
 	r := dice(f.seed, fmt.Sprint("foreign/", n))
 	if r.IntN(15) == 0 {
@@ -67,7 +67,7 @@ func (f *foreign) run(ctx context.Context) {
 	}
 }
 
-// write appends, in two halves if asked: that is what a program with a small buffer does.
+// write appends text, on request in two halves, as a program with a small buffer does.
 func (f *foreign) write(text string, halves bool) error {
 	f.swap.Lock()
 	defer f.swap.Unlock()
@@ -80,7 +80,7 @@ func (f *foreign) write(text string, halves bool) error {
 		if _, err := file.WriteString(text[:len(text)/2]); err != nil {
 			return err
 		}
-		time.Sleep(20 * time.Millisecond) // for others to write into the middle, if they do that
+		time.Sleep(20 * time.Millisecond) // so that others could write in between, if they do that
 		text = text[len(text)/2:]
 	}
 	_, err = file.WriteString(text)

@@ -57,7 +57,7 @@ func (s *hostServer) kill() {
 	s.cmd = nil
 }
 
-// hostConf is the configuration of a server, as docs/machines.md has it for a network that one trusts.
+// hostConf is the configuration of a server from docs/machines.md for a trusted network.
 const hostConf = `server_name: "n%[1]d"
 listen: "%[2]s:4222"
 http: "%[2]s:8222"
@@ -79,10 +79,10 @@ func everyHost(format string) string {
 	return strings.Join(all, ", ")
 }
 
-// newHosts starts the servers and the post offices. clear is for whatever there is, also after an error.
+// newHosts starts the servers and the post offices. clear must be called in any case, even after an error.
 func newHosts(seed uint64, records string, out io.Writer) (h *hosts, err error) {
 	h = &hosts{world: &world{seed: seed, out: out, records: records, began: time.Now()}}
-	h.eraser = &eraser{book: &book{client: "user"}} // who erases nothing here
+	h.eraser = &eraser{book: &book{client: "user"}} // it erases nothing here
 	h.network, err = newNetwork(fmt.Sprintf("pp%d-", os.Getpid()), machines)
 	if err != nil {
 		return h, &lacking{err}
@@ -122,7 +122,7 @@ func newHosts(seed uint64, records string, out io.Writer) (h *hosts, err error) 
 	return h, nil
 }
 
-// lacking is why this machine has no hosts in namespaces.
+// lacking is the reason why this machine cannot have hosts in namespaces.
 type lacking struct{ error }
 
 func (h *hosts) newOffice(i int) error {
@@ -190,7 +190,8 @@ func (h *hosts) linkOneWay(r *rand.Rand) error {
 	return h.over(r)
 }
 
-// cutOff cuts a host off from the others, and holds that its post office says so soon and still shows what it knows.
+// cutOff cuts a host off from the others, and holds that its post office says so soon and still shows its known
+// mail.
 func (h *hosts) cutOff(r *rand.Rand) error {
 	i, span := r.IntN(machines), lasting(r)
 	h.network.around(i, path{cut: true})
@@ -213,7 +214,7 @@ func (h *hosts) everywhere(r *rand.Rand, p path) error {
 	return h.over(r)
 }
 
-// lasting returns how long something lasts: once in three times for so long that the others give up on who is away.
+// lasting returns how long a fault lasts: one time in three long enough for the others to consider the host gone.
 func lasting(r *rand.Rand) time.Duration {
 	if r.IntN(3) == 0 {
 		return between(r, 8*time.Second, 12*time.Second)
@@ -221,15 +222,15 @@ func lasting(r *rand.Rand) time.Duration {
 	return between(r, 500*time.Millisecond, 4*time.Second)
 }
 
-// over lets what was done to the network last for a while.
+// over makes a fault of the network last for a while.
 func (h *hosts) over(r *rand.Rand) error {
 	time.Sleep(lasting(r))
 	h.network.everywhere(path{})
 	return nil
 }
 
-// hostKilled kills the server and the post office of a host. In half of the cases its network is gone before, as where
-// the power is: then nobody is told.
+// hostKilled kills the server and the post office of a host. In half of the cases its network is cut first, as in a
+// power failure: then no one is told.
 func (h *hosts) hostKilled(r *rand.Rand) error {
 	i := r.IntN(machines)
 	if r.IntN(2) == 0 {
@@ -259,7 +260,7 @@ func (h *hosts) anew() error {
 	return err
 }
 
-// clear ends what is left, and keeps the homes if something was found.
+// clear ends what is left, and keeps the homes if there were findings.
 func (h *hosts) clear(keep bool) {
 	h.world.clear(keep)
 	for _, s := range h.servers {
@@ -271,7 +272,7 @@ func (h *hosts) clear(keep bool) {
 	os.RemoveAll(h.dir)
 }
 
-// check holds that all post offices have the same messages in the same order, and those that were acknowledged once.
+// check holds that all post offices have the same messages in the same order, with each acknowledged message once.
 func (h *hosts) check() {
 	h.drained()
 	items, err := h.export(h.admin, "main")
@@ -290,8 +291,8 @@ func (h *hosts) check() {
 	}
 }
 
-// TestHosts has three hosts, each with a network of its own, a NATS server and a post office, and does harm to the
-// network between them and to the hosts.
+// TestHosts has three hosts, each with its own network, NATS server and post office, and harms the network between
+// them and the hosts.
 func TestHosts(t *testing.T) {
 	if *minutes <= 0 {
 		t.Skip("run it by: ./test proof --machines")

@@ -17,20 +17,20 @@ import (
 type asked struct {
 	agent  mail.Name
 	mark   mail.Mark // empty: a look
-	office string    // who answered; empty: all of them, when everything was over
-	known  bool      // nothing was written for the answer: it says what the post office knew
+	office string    // the post office that answered; empty: all of them, after the end
+	known  bool      // nothing was written for the answer: it reports the post office's knowledge
 	write  int       // the number of a mark, if post offices of several machines are asked
-	told   bool      // no question, but the moment from which on the post office must know the mark of that number
+	told   bool      // not a request, but the moment from which the post office must know the mark of that number
 }
 
 // heard is its output.
 type heard struct {
-	result string // of a mark: marked, already, not_yours, not_found; "?" if nobody knows
+	result string // of a mark: marked, already, not_yours, not_found; "?" if unknown
 	state  mail.DeliveryState
-	taker  mail.Name // of a look at role mail: who has read it
+	taker  mail.Name // of a look at role mail: the agent that has read it
 }
 
-// roleMail is a message to a role: nobody has taken it, or one agent has. Only reads are asked for.
+// roleMail is a message to a role: no agent has taken it, or one has. Only reads are requested.
 func roleMail(taker mail.Name, in asked, out heard) []mail.Name {
 	switch {
 	case in.mark == "":
@@ -47,10 +47,10 @@ func roleMail(taker mail.Name, in asked, out heard) []mail.Name {
 	return []mail.Name{taker}
 }
 
-// marksOf is what one reader has made of one message.
+// marksOf are one reader's marks on one message.
 type marksOf struct{ read, archived bool }
 
-// directMail is a message and one reader, whose marks several clients set and take back.
+// directMail is a message and one reader, whose marks several clients set and clear.
 func directMail(s marksOf, in asked, out heard) []marksOf {
 	if in.mark == "" {
 		return only(fits(s, out.state), s)
@@ -63,7 +63,7 @@ func directMail(s marksOf, in asked, out heard) []marksOf {
 		after.archived = in.mark == mail.MarkArchived
 	}
 	switch out.result {
-	case "marked": // of two who mark at once both may be told that they did
+	case "marked": // two clients that mark at the same time may both be told that they did
 		return []marksOf{after}
 	case "already":
 		return only(after == s, s)
@@ -73,8 +73,8 @@ func directMail(s marksOf, in asked, out heard) []marksOf {
 	return []marksOf{s}
 }
 
-// roleMailOfMany is roleMail where post offices of several machines are asked: who has it, and asks one that does not
-// know that yet, is told that it took it.
+// roleMailOfMany is roleMail with post offices of several machines: an agent that has the message, and asks a post
+// office that does not know that yet, is told that it took it.
 func roleMailOfMany(taker mail.Name, in asked, out heard) []mail.Name {
 	if in.mark != "" && out.result == "marked" {
 		return only(taker == "" || taker == in.agent, in.agent)
@@ -82,28 +82,28 @@ func roleMailOfMany(taker mail.Name, in asked, out heard) []mail.Name {
 	return roleMail(taker, in, out)
 }
 
-// version is how a message stood after a mark of that number.
+// version is the state of a message after a mark of that number.
 type version[S comparable] struct {
 	state S
 	write int
 }
 
-// views is how a message has stood since the beginning, and how much of that each post office must know.
+// views is the history of a message's states, and how much of it each post office must know.
 type views[S comparable] struct {
 	was   []version[S]
 	known map[string]int // by post office: an index of was
 }
 
-// step makes a step of a model where several post offices answer. What is written is written behind everything before
-// it, and the post office that did it knows it when it says so. An answer that says what a post office knows may be
-// behind that, but not behind what it must know.
+// step makes a step of a model where several post offices answer. A write follows all earlier ones, and the post
+// office that made it knows it when it answers. An answer from a post office's knowledge may lag behind the writes,
+// but not behind what that post office must know.
 func (v *views[S]) step(base func(S, asked, heard) []S, in asked, out heard) (next []any) {
 	last := len(v.was) - 1
 	switch {
 	case in.told:
 		i := slices.IndexFunc(v.was, func(w version[S]) bool { return w.write == in.write })
 		if i < 0 {
-			return nil // it is not written yet
+			return nil // not written yet
 		}
 		return []any{&views[S]{was: v.was, known: with(v.known, in.office, max(i, v.known[in.office]))}}
 	case !in.known:
@@ -112,7 +112,7 @@ func (v *views[S]) step(base func(S, asked, heard) []S, in asked, out heard) (ne
 		}
 		return next
 	}
-	for i := v.known[in.office]; i <= last; i++ { // the oldest that explains it leaves most to what comes
+	for i := v.known[in.office]; i <= last; i++ { // the oldest that explains it leaves most for later steps
 		if len(base(v.was[i].state, in, out)) > 0 {
 			return []any{&views[S]{was: v.was, known: with(v.known, in.office, i)}}
 		}
@@ -124,14 +124,14 @@ func (v *views[S]) equal(o *views[S]) bool {
 	return slices.Equal(v.was, o.was) && maps.Equal(v.known, o.known)
 }
 
-// with returns a copy of what is known, and one thing more.
+// with returns a copy of known with one more entry.
 func with(known map[string]int, office string, i int) map[string]int {
 	known = maps.Clone(known)
 	known[office] = i
 	return known
 }
 
-// modelOf makes a model for porcupine of a step.
+// modelOf makes a model for porcupine from a step function.
 func modelOf[S comparable](step func(S, asked, heard) []S) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init:  func() []any { return []any{&views[S]{was: make([]version[S], 1), known: make(map[string]int)}} },
@@ -159,7 +159,7 @@ func fits(s marksOf, state mail.DeliveryState) bool {
 	return !s.read && !s.archived
 }
 
-// limit bounds the search for one message; what is not decided by then is said, and is no breach.
+// limit bounds the search for one message; an undecided history is reported, and is no breach.
 const limit = 20 * time.Second
 
 // history collects the operations on one message, or on one message and reader. With several set, post offices of
@@ -174,7 +174,7 @@ func newHistory(several bool) *history {
 	return &history{several: several, of: make(map[string][]porcupine.Operation)}
 }
 
-// forever is when a call returns of which nobody knows what became.
+// forever is the return time of a call whose outcome is unknown.
 const forever = int64(1) << 62
 
 func (h *history) mark(key string, o op) {
@@ -184,7 +184,7 @@ func (h *history) mark(key string, o op) {
 		out.result, end = "?", forever
 	}
 	if out.result == "" {
-		return // it was refused as a whole, or nobody listened
+		return // it was refused as a whole, or no one listened
 	}
 	in := asked{agent: o.Agent, mark: o.Mark}
 	if h.several {

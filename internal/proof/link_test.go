@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// direction is one of the two in which bytes go over a link.
+// direction is one of the two directions of a link.
 type direction int
 
 // The directions.
@@ -19,18 +19,18 @@ const (
 	back                   // to who dialled
 )
 
-// weather is what a link does to what goes over it. The zero value does nothing.
+// weather is how a link treats its traffic. The zero value leaves it alone.
 type weather struct {
-	// held says in which directions nothing gets through. Nobody is told: connections stay open, as where packets
-	// are dropped, and what one end writes waits until its buffers are full.
+	// held says in which directions nothing gets through. No one is told: connections stay open, as with dropped
+	// packets, and writes wait once the buffers are full.
 	held [2]bool
-	// refused resets every connection, and each new one at once.
+	// refused resets every connection, and each new one immediately.
 	refused bool
-	delay   time.Duration // of each way
-	rate    int           // bytes a second of each way; 0: no limit
+	delay   time.Duration // of each direction
+	rate    int           // bytes a second in each direction; 0: no limit
 }
 
-// link is a way over TCP from one process to another, which a test can cut and slow down.
+// link is a TCP path from one process to another, which a test can cut and slow down.
 type link struct {
 	listener net.Listener
 	target   string
@@ -43,7 +43,7 @@ type link struct {
 	conns   map[net.Conn]bool
 }
 
-// newLink returns a link to an address. Who wants to get there dials its own.
+// newLink returns a link to an address. Clients dial the link's own address instead.
 func newLink(target string) (*link, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,8 +56,8 @@ func newLink(target string) (*link, error) {
 
 func (l *link) addr() string { return l.listener.Addr().String() }
 
-// set changes the weather. Connections that were refused, and those that broke under held bytes if broken is true,
-// are reset: that is how a connection ends whose packets were lost for too long.
+// set changes the weather. If that refuses connections, or broken is true, set resets all of them: so end connections
+// whose packets were lost for too long.
 func (l *link) set(w weather, broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *link) reset() {
 	clear(l.conns)
 }
 
-// close ends the link and everything that goes over it.
+// close ends the link and all its connections.
 func (l *link) close() {
 	l.listener.Close()
 	l.set(weather{refused: true}, true)
@@ -143,7 +143,7 @@ func (l *link) alive(c net.Conn) bool {
 	return l.conns[c]
 }
 
-// pass waits until something gets through in a direction, and reports whether the link has not ended by then.
+// pass waits until a direction is open, and reports whether the link still runs.
 func (l *link) pass(d direction) bool {
 	for {
 		l.mu.Lock()
@@ -156,7 +156,7 @@ func (l *link) pass(d direction) bool {
 	}
 }
 
-// parcel is what was read at once, and when it arrives.
+// parcel is the result of one read, and its arrival time.
 type parcel struct {
 	data []byte
 	due  time.Time
@@ -181,7 +181,7 @@ func (l *link) pump(d direction, from, to net.Conn) {
 	defer func() {
 		from.Close()
 		to.Close()
-		for range way { // the reader has ended, or does at its next read
+		for range way { // the reader has ended, or will at its next read
 		}
 	}()
 	for p := range way {
@@ -196,7 +196,7 @@ func (l *link) pump(d direction, from, to net.Conn) {
 	}
 }
 
-// arrival is when what is sent now arrives.
+// arrival returns when bytes sent now arrive.
 func (l *link) arrival() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,7 +213,7 @@ func (l *link) throttle(n int) {
 	}
 }
 
-// TestLink holds that a link carries, holds one direction and lets go of what it held, refuses, and delays.
+// TestLink holds that a link carries, holds one direction and releases its bytes later, refuses, and delays.
 func TestLink(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

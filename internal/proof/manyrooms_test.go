@@ -23,22 +23,22 @@ var manyRooms = flag.Int("proof.rooms", 0, "how many rooms TestManyRooms makes; 
 const (
 	// roomsAtOnce is how many rooms are made, written to or compared at a time.
 	roomsAtOnce = 8
-	// acknowledgedWithin is how long it may take until a room has acknowledged something to a client that sends again
-	// and again, and equalWithin until all have the same.
+	// acknowledgedWithin is how long it may take until a room acknowledges a message to a client that keeps
+	// retrying, and equalWithin until all rooms are equal everywhere.
 	acknowledgedWithin = 3 * time.Minute
 	equalWithin        = 2 * time.Minute
-	// idleFor is for how long the servers' traffic is counted while nobody sends.
+	// idleFor is how long the servers' traffic is counted while no one sends.
 	idleFor = 20 * time.Second
 )
 
-// crowded is a room among many, and who sends there: one at each post office.
+// crowded is a room among many, and its senders: one at each post office.
 type crowded struct {
 	room    mail.RoomName
 	senders []*sender
 }
 
-// TestManyRooms makes many rooms over three post offices, several at a time, and sends to each from each of them. Then
-// all must have the same, what was acknowledged must be there, and what was refused must not.
+// TestManyRooms makes many rooms over three post offices, several at a time, and sends to each from each of them.
+// Then all must have the same mail, with all acknowledged messages and no refused ones.
 func TestManyRooms(t *testing.T) {
 	if *manyRooms <= 0 {
 		t.Skip("run it by: ./test proof --machines")
@@ -57,13 +57,13 @@ func TestManyRooms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody erases anything here, and nothing is harmed.
+	// No mail is erased here, and nothing is harmed.
 	w.eraser, w.wrecker = &eraser{book: &book{client: "user"}}, new(wrecker)
 	rooms := make([]*crowded, *manyRooms)
 	for k := range rooms {
 		c := &crowded{room: mail.RoomName(fmt.Sprintf("room-%03d", k+1))}
 		for i := range machines {
-			o := w.at(k + i) // another one makes each
+			o := w.at(k + i) // each is made by another one
 			name := fmt.Sprintf("writer-%03d-%s", k+1, o.name)
 			s := &sender{book: w.newBook(name, o), seed: seed, room: c.room, recipients: []string{"user", "all"}}
 			c.senders = append(c.senders, s.over(o.socket(mail.Name(name))))
@@ -73,7 +73,7 @@ func TestManyRooms(t *testing.T) {
 	w.makeRooms(rooms)
 	w.idle(t)
 	w.drained()
-	w.out = io.Discard // which would have a line for each sender
+	w.out = io.Discard // otherwise it would have a line for each sender
 	each8(rooms, w.checkRoom)
 	w.out = out
 	err = writeLines(filepath.Join(records, "sends.jsonl"), func(enc *json.Encoder) error {
@@ -92,7 +92,7 @@ func TestManyRooms(t *testing.T) {
 	w.report(t)
 }
 
-// each8 does something with each room, with several at a time.
+// each8 calls do for each room, several at a time.
 func each8(rooms []*crowded, do func(*crowded)) {
 	next := make(chan *crowded)
 	var working sync.WaitGroup
@@ -110,7 +110,7 @@ func each8(rooms []*crowded, do func(*crowded)) {
 	working.Wait()
 }
 
-// makeRooms has the first sender of each room make it, and the others send there, and says how long that took.
+// makeRooms lets the first sender of each room make it, and the others send there, and says how long that took.
 func (w *world) makeRooms(rooms []*crowded) {
 	began := time.Now()
 	var mu sync.Mutex
@@ -145,7 +145,7 @@ func (w *world) makeRooms(rooms []*crowded) {
 		sums[refused], sums[unknown])
 }
 
-// until sends one draft after the other until one is acknowledged, and returns how long that took.
+// until sends drafts until one is acknowledged, and returns how long that took.
 func (w *world) until(s *sender) time.Duration {
 	began := time.Now()
 	for n := 1; time.Since(began) < acknowledgedWithin; n++ {
@@ -158,7 +158,7 @@ func (w *world) until(s *sender) time.Duration {
 	return time.Since(began)
 }
 
-// spread says how long something took, mostly and at most.
+// spread gives the typical and the longest time.
 func spread(all []time.Duration) string {
 	slices.Sort(all)
 	at := func(part float64) time.Duration {
@@ -167,7 +167,7 @@ func spread(all []time.Duration) string {
 	return fmt.Sprintf("half within %v, nineteen of twenty within %v, all within %v", at(0.5), at(0.95), at(1))
 }
 
-// idle says what the servers tell each other and the post offices while nobody sends.
+// idle reports the traffic of the servers with each other and with the post offices while no one sends.
 func (w *world) idle(t *testing.T) {
 	type traffic struct {
 		Messages int64 `json:"in_msgs"`
@@ -196,8 +196,7 @@ func (w *world) idle(t *testing.T) {
 		float64(after.Bytes-before.Bytes)/1000/idleFor.Seconds())
 }
 
-// checkRoom holds that all post offices export the same of a room, and that what was acknowledged is there once and
-// what was refused is not.
+// checkRoom holds that all post offices export the same room, with acknowledged messages once and no refused ones.
 func (w *world) checkRoom(c *crowded) {
 	export := func(o *office) (items []mail.Item, err error) {
 		for began := time.Now(); time.Since(began) < equalWithin; time.Sleep(100 * time.Millisecond) {

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// pool is the messages that several clients compete for: the latest, so that they meet.
+// pool is the messages that several clients compete for: the latest ones, so that the clients meet.
 type pool struct {
 	mu  sync.Mutex
 	ids []mail.ID
@@ -43,7 +43,7 @@ func (p *pool) pick() (mail.ID, bool) {
 	return p.ids[rand.IntN(len(p.ids))], true
 }
 
-// marker marks mail of one agent, or of the role that it has, in competition with others.
+// marker marks mail of one agent, or of its role, in competition with others.
 type marker struct {
 	*book
 	agent mail.Name
@@ -51,7 +51,7 @@ type marker struct {
 	room  mail.RoomName
 	pool  *pool
 	marks []mail.Mark
-	comes bool // it leaves its role now and then, and comes back
+	comes bool // it leaves its role now and then, and returns
 }
 
 func (m *marker) path(rest string) string { return "/rooms/" + string(m.room) + rest }
@@ -81,7 +81,7 @@ func (m *marker) run(ctx context.Context) {
 	}
 }
 
-// sweep takes what has waited longest, all in one call: role mail that nobody takes stays hot.
+// sweep takes the mail that has waited longest, all in one call: role mail that no one takes stays hot.
 func (m *marker) sweep(ctx context.Context) {
 	var page mail.Page
 	if m.door.do(context.WithoutCancel(ctx), http.MethodGet, m.path("/inbox?limit=200"), nil, &page) != nil {
@@ -108,7 +108,7 @@ func (m *marker) sweep(ctx context.Context) {
 	}
 }
 
-// resultFor says what a mark came to for one of the messages.
+// resultFor returns the result of a mark for one of the messages.
 func resultFor(id mail.ID, marked *mail.Marked) string {
 	switch {
 	case slices.Contains(marked.Marked, id):
@@ -123,7 +123,7 @@ func resultFor(id mail.ID, marked *mail.Marked) string {
 	return ""
 }
 
-// mark marks one message, and notes what it was told of it.
+// mark marks one message, and notes the answer.
 func (m *marker) mark(ctx context.Context, id mail.ID, k mail.Mark) {
 	o := op{Kind: "mark", Call: m.now(), Room: m.room, Agent: m.agent, Message: id, Mark: k}
 	var marked mail.Marked
@@ -142,7 +142,7 @@ func (m *marker) mark(ctx context.Context, id mail.ID, k mail.Mark) {
 	m.add(o, err)
 }
 
-// leave gives up the role, or says to be gone, for a moment.
+// leave gives up the role, or reports itself gone, for a moment.
 func (m *marker) leave(ctx context.Context) {
 	away, back := mail.Presence{Roles: []string{}}, mail.Presence{Roles: []string{"worker"}}
 	if rand.IntN(2) == 0 {
@@ -156,7 +156,7 @@ func (m *marker) leave(ctx context.Context) {
 	}
 }
 
-// auditor looks how messages stand that others compete for.
+// auditor reads the state of messages that others compete for.
 type auditor struct {
 	*book
 	door  *door
@@ -177,7 +177,7 @@ func (a *auditor) run(ctx context.Context) {
 	}
 }
 
-// saw records how a message stands with each recipient.
+// saw records the state of a message for each recipient.
 func (b *book) saw(o op, it *mail.Item, err error) {
 	if err != nil {
 		b.add(o, err)

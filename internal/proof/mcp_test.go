@@ -16,10 +16,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxAnswer is what an answer to a model may have (P12).
+// maxAnswer is the largest answer to a model (P12).
 const maxAnswer = 20 << 10
 
-// model is an MCP client, which connects again when its connection broke.
+// model is an MCP client that reconnects when its connection breaks.
 type model struct {
 	name      mail.Name
 	found     *findings
@@ -59,7 +59,7 @@ func (m *model) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	return session, err
 }
 
-// drop forgets a connection that failed. Taking leave may take as long as the far end likes.
+// drop forgets a connection that failed. A goodbye may take as long as the server likes.
 func (m *model) drop(s *mcp.ClientSession) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,10 +108,10 @@ func (m *model) call(ctx context.Context, tool string, args any) (string, error)
 	return text, nil
 }
 
-// idForm finds ids of messages in what a tool says.
+// idForm finds ids of messages in the output of a tool.
 var idForm = regexp.MustCompile(`msg_[A-Za-z0-9_-]{21}`)
 
-// sends lets s send by MCP.
+// sends makes s send by MCP.
 func (m *model) sends(s *sender) *sender {
 	s.send = func(ctx context.Context, d mail.Draft) (sent mail.Sent, err error) {
 		args := map[string]any{"to": d.To, "body": d.Body, "type": d.Type}
@@ -128,8 +128,8 @@ func (m *model) sends(s *sender) *sender {
 	return s
 }
 
-// reads lets the agent read its mail, record what it was handed, and mark that: what was presented to it must be
-// among this.
+// reads lets the agent read its mail, record what it received, and mark it: all mail that counts as presented must
+// be in that record.
 func (m *model) reads(ctx context.Context, b *book) {
 	for ; ctx.Err() == nil; pause(ctx, 500*time.Millisecond) {
 		o := op{Kind: "read", Call: b.now(), Agent: m.name}
@@ -149,7 +149,7 @@ func (m *model) reads(ctx context.Context, b *book) {
 	}
 }
 
-// tours lets the agent ask for everything that a crowd makes long.
+// tours makes the agent request everything that a crowd makes long.
 func (m *model) tours(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// faults lists every kind of harm that is done to one post office. Their order matters to a seed.
+// faults lists every kind of harm to one post office. Their order matters to a seed.
 func (n *nemesis) faults() []fault {
 	return []fault{
 		{"kill -9", nil, n.killed},
@@ -42,10 +42,10 @@ func (n *nemesis) needsMount() string {
 // copied is a journal that was replaced by a copy of itself.
 type copied struct {
 	room         mail.RoomName
-	read, placed time.Duration // since the run began: when the copy was made, and when it took the journal's place
+	read, placed time.Duration // since the run began: when the copy was made, and when it replaced the journal
 }
 
-// nemesis does harm to one post office, and is the only one that starts and ends it meanwhile.
+// nemesis harms one post office; during the run only it starts and ends the process.
 type nemesis struct {
 	*wrecker
 	*office
@@ -53,10 +53,10 @@ type nemesis struct {
 	probe    *door
 
 	annexes int      // rooms that were made to be damaged
-	copies  []copied // of journals that took their place
+	copies  []copied // that replaced journals
 }
 
-// recovered reports why mail cannot be sent in every room, nil if it can.
+// recovered reports why some room does not accept mail, nil if all do.
 func (n *nemesis) recovered() (err error) {
 	for _, room := range []string{"main", "harbour", "cellar"} {
 		in := map[string]any{"to": []string{"user"}, "body": "probe " + time.Now().String()}
@@ -67,7 +67,7 @@ func (n *nemesis) recovered() (err error) {
 	return err
 }
 
-// anew ends the post office and starts it.
+// anew ends the post office and starts it again.
 func (n *nemesis) anew() error {
 	n.kill()
 	return n.start()

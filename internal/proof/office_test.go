@@ -20,32 +20,32 @@ import (
 	"time"
 )
 
-// Spans that a post office is given.
+// Time limits of a post office.
 const (
-	startWithin = 60 * time.Second // a big journal is read on a busy machine
-	stopWithin  = 10 * time.Second // promised of SIGTERM
+	startWithin = 60 * time.Second // enough to read a big journal on a busy machine
+	stopWithin  = 10 * time.Second // the promise for SIGTERM
 )
 
 // office is a post office under test: its directories, and the process that serves at the moment.
 type office struct {
 	name    string // of the machine that it plays
-	config  string // what its configuration has besides that of all
-	root    string // everything of this run is below it, but for the records; short, because a socket's path is
+	config  string // its own part of the configuration
+	root    string // everything of this run except the records is below it; short, for the socket's path
 	home    string // PENNYPOST_HOME
-	records string // what outlives the run
+	records string // the directory of files that outlive the run
 	binary  string
 	person  string // runs binary in a person's terminal
 	listen  string // the TCP address, the same over all restarts
-	// within are the words before each command that run it on the host of this machine, if it has one of its own.
+	// within are the words before each command that run it on this machine's own host, if it has one.
 	within []string
 
 	// Owned by the nemesis, and by the run before and after it.
 	cmd  *exec.Cmd
-	done chan error // what Wait said
+	done chan error // the result of Wait
 	peak int        // highest resident set of any process so far, in kB
 }
 
-// newOffice makes the directories. The home is a file system of its own if that can be had, so that it can be full.
+// newOffice makes the directories. The home is its own file system if possible, so that it can be full.
 func newOffice(name, records string) (*office, error) {
 	root, err := os.MkdirTemp("/tmp", "ppp")
 	if err != nil {
@@ -70,8 +70,8 @@ func newOffice(name, records string) (*office, error) {
 	return o, l.Close()
 }
 
-// environ is the environment of every process of this office. Nothing of that of the test gets in: it may run
-// inside an agent client.
+// environ is the environment of every process of this office. It has nothing of the test's own: that may run inside
+// an agent client.
 func (o *office) environ() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(o.root, "nobody"), "TMPDIR=/tmp",
@@ -109,7 +109,7 @@ func (o *office) start() error {
 	o.cmd, o.done = cmd, make(chan error, 1)
 	open := make(chan error, 1)
 	go func() {
-		_, err := bufio.NewReader(out).ReadBytes('\n') // it says where it listens when it does
+		_, err := bufio.NewReader(out).ReadBytes('\n') // it prints its address when it listens
 		open <- err
 		o.done <- cmd.Wait()
 	}()
@@ -161,7 +161,7 @@ func (o *office) stop() error {
 	}
 }
 
-// died returns how the process ended by itself, nil if it runs.
+// died returns how the process ended by itself, nil if it still runs.
 func (o *office) died() error {
 	select {
 	case err := <-o.done:
@@ -174,7 +174,7 @@ func (o *office) died() error {
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// note keeps how much memory the process has taken, before it goes.
+// note records the memory of the process before it ends.
 func (o *office) note() {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.pid()))
 	if m := highWater.FindSubmatch(status); m != nil {
@@ -199,27 +199,26 @@ func (o *office) clear(keep bool) {
 	os.RemoveAll(o.root)
 }
 
-// homeSize is how much the home may hold if it is a file system of its own. Only what is used takes memory.
+// homeSize is the capacity of the home if it is its own file system. Only the used part takes memory.
 const homeSize = "8g"
 
 func mountHome(dir string) error { return syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+homeSize) }
 
-// resizeHome makes the home's file system so big.
+// resizeHome sets the size of the home's file system.
 func (o *office) resizeHome(size string) error {
 	return syscall.Mount("tmpfs", o.home, "tmpfs", syscall.MS_REMOUNT, "size="+size)
 }
 
-// mounted reports whether the home is a file system of its own.
+// mounted reports whether the home is its own file system.
 func (o *office) mounted() bool {
 	var home, above syscall.Stat_t
 	return syscall.Stat(o.home, &home) == nil && syscall.Stat(o.root, &above) == nil && home.Dev != above.Dev
 }
 
-// clockVariable names the file in which a binary that was built for this test finds how many seconds its clock is
-// off.
+// clockVariable names the file in which a binary built for this test finds the offset of its clock in seconds.
 const clockVariable = "PENNYPOST_PROOF_CLOCK"
 
-// skewed is the file that such a binary has in package mail besides. The product has nothing of the kind.
+// skewed is the additional file of package mail in such a binary. The product has nothing of the kind.
 const skewed = `package mail
 
 import (
@@ -237,12 +236,12 @@ func Skewed(t time.Time) Time {
 }
 `
 
-// stamps is how the program asks for the time of a record. Deadlines and intervals are measured by a clock that no
-// step moves.
+// stamps matches the expression with which the program takes the time of a record. Deadlines and intervals use a
+// clock that no step moves.
 var stamps = regexp.MustCompile(`mail\.TimeOf\(([\w.]+\.Now\(\))\)`)
 
-// build builds the program with a clock that can be stepped: an overlay replaces, for the compiler only, the places
-// that stamp records.
+// build builds the program with a clock that can be stepped: an overlay, for the compiler only, replaces the code
+// that stamps records.
 func (o *office) build() error {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -285,7 +284,7 @@ func (o *office) build() error {
 	return err
 }
 
-// stepClock puts the clock of the post office off by so much.
+// stepClock sets the offset of the post office's clock.
 func (o *office) stepClock(off time.Duration) error {
 	part := o.clock() + ".part"
 	if err := os.WriteFile(part, []byte(strconv.Itoa(int(off.Seconds()))), 0o600); err != nil {
@@ -294,7 +293,7 @@ func (o *office) stepClock(off time.Duration) error {
 	return os.Rename(part, o.clock())
 }
 
-// output collects what a process writes, for a reader at the same time.
+// output collects the output of a process, for a concurrent reader.
 type output struct {
 	mu   sync.Mutex
 	text []byte

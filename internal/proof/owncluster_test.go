@@ -31,7 +31,7 @@ func (h *typist) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// says types a command until it prints something, and returns what it prints then.
+// says runs a command until its output matches, and returns the match.
 func (h *typist) says(pattern string, args ...string) string {
 	h.t.Helper()
 	want := regexp.MustCompile(pattern)
@@ -46,7 +46,7 @@ func (h *typist) says(pattern string, args ...string) string {
 	return ""
 }
 
-// kill ends everything that runs on the host, as when its power is gone.
+// kill ends everything that runs on the host, as a power failure does.
 func (h *typist) kill() {
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		found := false

@@ -20,16 +20,16 @@ var (
 	minutes = flag.Float64("proof.minutes", 0, "how long TestProof or TestMachines does harm; 0: both are skipped")
 	seedOf  = flag.Uint64("proof.seed", 0, "replays the schedule of an earlier run; 0: a new one")
 	wanted  = flag.String("proof.faults", "", "a regular expression of the faults to be done; default: all")
-	// seat is the terminal of the person; prove opens it.
+	// seat is the person's terminal; prove opens it.
 	seat  *persontest.Terminal
 	dirOf = flag.String("proof.dir", "",
 		"where records go; default: a new directory below that for temporary files")
 )
 
-// TestProof lets everybody work under faults, and then holds the promises against what each client recorded.
+// TestProof lets all clients work under faults, and then checks the promises against each client's record.
 func TestProof(t *testing.T) { prove(t, "proof", newWorld) }
 
-// TestMachines does so with three post offices, on three NATS servers.
+// TestMachines does the same with three post offices, on three NATS servers.
 func TestMachines(t *testing.T) {
 	if _, err := natstest.Program(); err != nil && *minutes > 0 {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestMachines(t *testing.T) {
 	prove(t, "proof --machines", newMachines)
 }
 
-// prove does a run in a world that is made for it. command is how ./test is told to do the same.
+// prove does a run in a world made for it. command is the argument of ./test that repeats it.
 func prove(t *testing.T, command string, world func(seed uint64, records string, out io.Writer) (*world, error)) {
 	if *minutes <= 0 {
 		t.Skip("run it by: ./test ", command, " --minutes N")
@@ -71,8 +71,8 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 	}
 }
 
-// setUp returns the seed of a run, the directory of its records, and where what it says goes. The directory is named
-// by what, and command is how ./test is told to repeat the run.
+// setUp returns the seed of a run, the directory of its records, and the writer of its output. The directory is
+// named after what, and command is the argument of ./test that repeats the run.
 func setUp(t *testing.T, what, command string) (seed uint64, records string, out io.Writer) {
 	seed = *seedOf
 	if seed == 0 {
@@ -97,7 +97,7 @@ func setUp(t *testing.T, what, command string) (seed uint64, records string, out
 	return seed, records, out
 }
 
-// clear ends what is left, and keeps the homes if something was found.
+// clear ends what is left, and keeps the homes if there were findings.
 func (w *world) clear(keep bool) {
 	for _, o := range w.offices {
 		o.clear(keep)
@@ -107,7 +107,7 @@ func (w *world) clear(keep bool) {
 	}
 }
 
-// report says what was done and what was found.
+// report prints the faults and the findings.
 func (w *world) report(t *testing.T) {
 	for _, name := range sortedKeys(w.wrecker.effects) {
 		e := w.wrecker.effects[name]

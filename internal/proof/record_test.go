@@ -16,20 +16,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// outcome is what a client knows of what it asked for.
+// outcome is what a client knows about its request.
 type outcome string
 
 // The outcomes.
 const (
 	done    outcome = "done"    // it was acknowledged
 	refused outcome = "refused" // it did not happen
-	unknown outcome = "unknown" // it may have happened, or may yet
+	unknown outcome = "unknown" // it may have happened, or may still happen
 )
 
-// op is one entry in a client's own record: what it asked for and what it heard, timed by the clock of the test.
+// op is one entry in a client's own record: its request and the answer, timed by the clock of the test.
 type op struct {
 	Client  string        `json:"client"`
-	Office  string        `json:"office"` // of whom it asked
+	Office  string        `json:"office"` // the post office that it asked
 	Kind    string        `json:"kind"`   // send, mark, look, erase, read
 	Call    time.Duration `json:"call"`   // since the run began
 	Return  time.Duration `json:"return"`
@@ -37,22 +37,22 @@ type op struct {
 	Err     string        `json:"err,omitempty"`
 
 	Room    mail.RoomName `json:"room,omitempty"`
-	Message mail.ID       `json:"message,omitempty"` // of a send: as it was told
-	Seq     mail.Seq      `json:"seq,omitzero"`      // as it was told
-	N       int           `json:"n,omitzero"`        // of a send: which of the client's drafts
+	Message mail.ID       `json:"message,omitempty"` // of a send: from the answer
+	Seq     mail.Seq      `json:"seq,omitzero"`      // from the answer
+	N       int           `json:"n,omitzero"`        // of a send: the number of the client's draft
 	Keyed   bool          `json:"keyed,omitzero"`    // it was sent with an idempotency key
 	Kept    bool          `json:"kept,omitzero"`     // of a send: it was acknowledged as kept on the machine
 
-	Agent  mail.Name          `json:"agent,omitempty"`  // of a mark: whose
+	Agent  mail.Name          `json:"agent,omitempty"`  // of a mark: whose it is
 	Mark   mail.Mark          `json:"mark,omitempty"`   // of a mark
 	Result string             `json:"result,omitempty"` // of a mark: marked, already, not_yours, not_found
-	State  mail.DeliveryState `json:"state,omitempty"`  // of a look: how it stood with Agent
+	State  mail.DeliveryState `json:"state,omitempty"`  // of a look: the state for Agent
 }
 
 // book is the record of one client.
 type book struct {
 	client string
-	office string // whom the client asks
+	office string // the post office that the client asks
 	began  time.Time
 
 	mu  sync.Mutex
@@ -95,13 +95,13 @@ func (b *book) save(dir string) error {
 	})
 }
 
-// breach is a promise that was found broken.
+// breach is a broken promise.
 type breach struct {
 	promise string // P1 to P12
 	text    string
 }
 
-// verdict is what porcupine says of the history of one message, or of one name that is claimed.
+// verdict is porcupine's verdict on the history of one message, or of one claimed name.
 type verdict struct {
 	promise string
 	about   string
@@ -117,7 +117,7 @@ func (f *findings) judged(v verdict) {
 	f.verdicts = append(f.verdicts, v)
 }
 
-// publish writes the verdicts as JSON Lines, and of each that is not good a picture of the history.
+// publish writes the verdicts as JSON Lines, and a picture of the history for each that is not good.
 func (f *findings) publish(dir string) error {
 	return writeLines(filepath.Join(dir, "verdicts.jsonl"), func(enc *json.Encoder) error {
 		for i, v := range f.verdicts {
@@ -157,7 +157,7 @@ func writeLines(path string, write func(*json.Encoder) error) error {
 	return w.Flush()
 }
 
-// findings are the breaches of a run. What broke a thousand times in the same way is told by its first few.
+// findings are the breaches of a run. Only the first few of many similar breaches are reported.
 type findings struct {
 	mu       sync.Mutex
 	list     []breach
@@ -166,7 +166,7 @@ type findings struct {
 	alike    map[string]int // by promise and way
 }
 
-// each is how many breaches of one kind are told.
+// each is how many breaches of one kind are reported.
 const each = 5
 
 func (f *findings) add(promise, format string, args ...any) {

@@ -11,19 +11,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// sender sends one numbered draft after the other and keeps account.
+// sender sends numbered drafts one after the other and keeps a record.
 type sender struct {
 	*book
 	seed       uint64
 	room       mail.RoomName
 	recipients []string
-	keyed      bool // it repeats a draft with its key until it knows what came of it
+	keyed      bool // it repeats a draft with its key until it knows the outcome
 	kind       mail.Type
-	pace       time.Duration // at most so long between two drafts
+	pace       time.Duration // the longest pause between two drafts
 	send       func(ctx context.Context, d mail.Draft) (mail.Sent, error)
 }
 
-// over lets s send by HTTP.
+// over makes s send by HTTP.
 func (s *sender) over(d *door) *sender {
 	s.send = func(ctx context.Context, draft mail.Draft) (sent mail.Sent, err error) {
 		err = d.do(ctx, http.MethodPost, "/rooms/"+string(s.room)+"/messages", draft, &sent)
@@ -71,7 +71,7 @@ func (s *sender) one(ctx context.Context, n int) {
 		pause(ctx, 50*time.Millisecond)
 	}
 	if o.Outcome != done {
-		pause(ctx, 20*time.Millisecond) // nobody listens just now
+		pause(ctx, 20*time.Millisecond) // no one listens just now
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// nap is an idle agent that looks only when its door is rung (P8).
+// nap is an idle agent that reads only when its door is rung (P8).
 type nap struct {
 	*book
 	agent   mail.Name
-	offices []*office // who may ring
+	offices []*office // those that may ring
 	room    mail.RoomName
 }
 
@@ -28,15 +28,15 @@ type ring struct {
 	begin, end time.Time // end is zero if the bell was cut short
 }
 
-// bell is the file to which the doors of an agent add lines.
+// bell is the file to which an agent's doors add lines.
 func (n *nap) bell() string { return bellOf(n.offices[0], n.agent) }
 
 func bellOf(first *office, agent mail.Name) string {
 	return filepath.Join(first.root, "bell-"+string(agent))
 }
 
-// bellScript makes the command that is the door of all who sleep at a post office, and returns it. A ring takes a
-// while, so that two at once are seen.
+// bellScript makes the command that is the door of all sleepers at a post office, and returns it. A ring takes a
+// while, so that concurrent ones overlap.
 func bellScript(first, o *office) (string, error) {
 	script := filepath.Join(o.root, "ring.sh")
 	return script, os.WriteFile(script, fmt.Appendf(nil, `#!/bin/sh
@@ -46,7 +46,7 @@ echo "$$ end %[1]s $(date +%%s%%N)" >>'%[2]s'"$PENNYPOST_AGENT"
 `, o.name, bellOf(first, "")), 0o700)
 }
 
-// rings lists when the door was rung, in order.
+// rings lists the rings of the door in order.
 func (n *nap) rings() (all []ring) {
 	text, _ := os.ReadFile(n.bell())
 	open := make(map[string]int) // by office and process
@@ -76,8 +76,8 @@ func (n *nap) run(ctx context.Context) {
 	}
 }
 
-// wake lets the agent read what should wake it where it was woken, or anywhere, and mark that, and reports whether
-// that worked.
+// wake lets the agent read mail that should wake it, at the post office that woke it or at any, and mark it, and
+// reports whether that worked.
 func (n *nap) wake(ctx context.Context, by string) bool {
 	for _, o := range n.offices {
 		if o.name == by && n.reads(ctx, o.socket(n.agent)) {

@@ -21,14 +21,14 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// machines is how many servers there are, and how many post offices.
+// machines is the number of servers, and of post offices.
 const machines = 3
 
-// latecomer is one who sleeps where only the last machine has a door.
+// latecomer sleeps, and only the last machine has a door for it.
 const latecomer mail.Name = "latecomer"
 
-// storm does harm to post offices on several machines, to the servers that hold their journal, and to the links
-// between all of them. It is the only one that starts and ends any of them meanwhile.
+// storm harms post offices on several machines, the servers that hold their journal, and the links between all of
+// them. During the run only it starts and ends any of them.
 type storm struct {
 	*wrecker
 	offices []*office
@@ -45,7 +45,7 @@ type storm struct {
 	takeovers []time.Duration
 
 	mu   sync.Mutex
-	away []span // when a post office may have been away for the others
+	away []span // when a post office may have seemed away to the others
 }
 
 // span is a while, by the clock of the machine.
@@ -61,7 +61,7 @@ func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
 	return w, err
 }
 
-// newServers starts servers, for post offices that are not started yet.
+// newServers starts servers, for post offices that are started later.
 func newServers(seed uint64, records string, out io.Writer) (*world, error) {
 	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string), began: time.Now()}
 	for i := range machines {
@@ -91,8 +91,8 @@ func newServers(seed uint64, records string, out io.Writer) (*world, error) {
 	return w, nil
 }
 
-// raise starts the servers, with links between them. The store of the last one is a file system of its own, if that
-// can be had, so that it can be full.
+// raise starts the servers, with links between them. The last one's store is its own file system if possible, so
+// that it can be full.
 func (s *storm) raise() (err error) {
 	if s.dir, err = os.MkdirTemp("/tmp", "pps"); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *storm) raise() (err error) {
 	return nil
 }
 
-// configOf is the part of the configuration that differs between machines.
+// configOf is a machine's own part of the configuration.
 func (s *storm) configOf(i int) string {
 	var urls, monitor []string
 	for j, l := range s.toward[i] {
@@ -169,12 +169,13 @@ func (s *storm) clear(keep bool) {
 	os.RemoveAll(s.dir)
 }
 
-// recovered reports why mail is not accepted everywhere, or not shown everywhere.
+// recovered reports why mail is not accepted everywhere, or not shown everywhere; nil if it is.
 func (s *storm) recovered() error {
 	return accepted(s.offices, s.probes, "main", "harbour", "cellar", attic)
 }
 
-// accepted reports why one of some post offices does not accept mail in a room, or another does not show it.
+// accepted reports why one of some post offices does not accept mail in a room, or another does not show it; nil if
+// all do.
 func accepted(offices []*office, probes []*door, rooms ...string) error {
 	for _, room := range rooms {
 		for i, from := range probes {
@@ -198,7 +199,7 @@ func accepted(offices []*office, probes []*door, rooms ...string) error {
 	return nil
 }
 
-// seenWithin is how long after it was acknowledged a message may take to be seen on another machine, on a busy one.
+// seenWithin is how long after its acknowledgement a message may take to appear on another machine, if that is busy.
 const seenWithin = 3 * time.Second
 
 // shows waits until a message is shown.
@@ -213,7 +214,7 @@ func shows(d *door, room string, id mail.ID) (err error) {
 	return err
 }
 
-// anew kills everything and starts it.
+// anew kills everything and starts it again.
 func (s *storm) anew() error {
 	s.calm()
 	for _, o := range s.offices {
@@ -230,7 +231,7 @@ func (s *storm) anew() error {
 	return err
 }
 
-// calm makes the weather of all links fine.
+// calm ends the faults of all links.
 func (s *storm) calm() {
 	for _, l := range s.links() {
 		l.set(weather{}, false)
@@ -247,7 +248,7 @@ func (s *storm) links() (all []*link) {
 	return slices.DeleteFunc(all, func(l *link) bool { return l == nil })
 }
 
-// absent notes that from now on until the function that it returns is called a post office may be away for others.
+// absent notes that a post office may seem away to others until the function that it returns is called.
 func (s *storm) absent() (end func()) {
 	from := time.Now()
 	return func() {
@@ -257,10 +258,10 @@ func (s *storm) absent() (end func()) {
 	}
 }
 
-// aftermath is for how long after a post office was away two may think that it is theirs to wake.
+// aftermath is how long after a post office was away two may both consider it theirs to wake.
 const aftermath = 20 * time.Second
 
-// undisturbed reports whether all post offices had been there for long at a time.
+// undisturbed reports whether at a time all post offices had long been present.
 func (s *storm) undisturbed(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// checkEqual holds that all post offices have the same rooms: the same messages, which stand the same with everybody,
-// and the same agents (P2, P3). items are what the first one exports.
+// checkEqual holds that all post offices have the same rooms: the same messages, with the same states for all
+// recipients, and the same agents (P2, P3). items are the export of the first one.
 func (w *world) checkEqual(rooms map[mail.RoomName][]mail.Item) {
 	for _, o := range w.offices[1:] {
 		for room, want := range rooms {
@@ -35,7 +35,7 @@ func (w *world) checkEqual(rooms map[mail.RoomName][]mail.Item) {
 	}
 }
 
-// checkSame compares what two post offices export of a room.
+// checkSame compares two post offices' exports of a room.
 func (w *world) checkSame(o *office, room mail.RoomName, want, got []mail.Item) {
 	if len(got) != len(want) {
 		w.found.add("P3", "%s has %d messages at %s and %d at %s", room, len(want), w.at(0).name, len(got), o.name)
@@ -59,7 +59,7 @@ func asJSON(v any) string {
 	return string(text)
 }
 
-// roster tells who is in main, as a post office shows it.
+// roster returns the agents of main, as a post office shows them.
 func (w *world) roster(o *office) (all []string) {
 	var list struct {
 		Agents []struct {
@@ -82,7 +82,7 @@ func (w *world) roster(o *office) (all []string) {
 	return all
 }
 
-// checkRings holds that nobody was woken twice at a time while all post offices knew of each other (P8).
+// checkRings holds that no agent was woken twice at the same time while all post offices knew of each other (P8).
 func (w *world) checkRings() {
 	for _, n := range w.naps {
 		rings := n.rings()

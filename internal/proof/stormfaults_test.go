@@ -25,14 +25,14 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// faults lists every kind of harm that is done where there are several machines. Their order matters to a seed.
+// faults lists every kind of harm to several machines. Their order matters to a seed.
 func (s *storm) faults() []fault {
 	all := append(s.ofServers(), s.ofOffices()...)
 	return append(all, fault{"keeper killed", nil, s.keeperKilled}, fault{"two at once", nil, s.two},
 		fault{"server disk rolled back", nil, s.rolledBack}, fault{"stream deleted", nil, s.streamDeleted})
 }
 
-// ofServers lists what is done to the servers and to the links between them.
+// ofServers lists the faults of the servers and of the links between them.
 func (s *storm) ofServers() []fault {
 	return []fault{
 		{"server killed", nil, s.serverKilled},
@@ -48,7 +48,7 @@ func (s *storm) ofServers() []fault {
 	}
 }
 
-// ofOffices lists what is done to a post office and to its links.
+// ofOffices lists the faults of a post office and of its links.
 func (s *storm) ofOffices() []fault {
 	return []fault{
 		{"office killed", nil, s.officeKilled},
@@ -61,7 +61,7 @@ func (s *storm) ofOffices() []fault {
 	}
 }
 
-// two does one thing to the servers and one to a post office at the same time.
+// two does one fault of the servers and one of a post office at the same time.
 func (s *storm) two(r *rand.Rand) error {
 	servers, offices := s.ofServers(), s.ofOffices()
 	a, b := servers[r.IntN(len(servers))], offices[r.IntN(len(offices))]
@@ -78,8 +78,8 @@ func (s *storm) two(r *rand.Rand) error {
 	return errors.Join(errA, errB)
 }
 
-// while returns how long something lasts: mostly seconds, now and then for so long that others give up on it. A run of
-// a minute has no time for that.
+// while returns how long a fault lasts: mostly seconds, sometimes long enough for others to give up. A run of a
+// minute has no time for the latter.
 func while(r *rand.Rand) time.Duration {
 	if long := r.IntN(4) == 0; long && *minutes > 2 {
 		return between(r, 8*time.Second, 14*time.Second)
@@ -108,7 +108,7 @@ func (s *storm) serverKilled(r *rand.Rand) error {
 	return server.Start()
 }
 
-// serversKilled ends all servers at once. What they acknowledged is on their disks.
+// serversKilled kills all servers at the same time. Acknowledged events are on their disks.
 func (s *storm) serversKilled(r *rand.Rand) error {
 	defer s.absent()()
 	s.servers.Stop()
@@ -130,7 +130,7 @@ func (s *storm) serverSuspended(r *rand.Rand) error {
 	return server.Signal(syscall.SIGCONT)
 }
 
-// stepDown has the leaders of the rooms' streams, or that of the servers, step down, several times.
+// stepDown makes the leaders of the rooms' streams, or that of the servers, step down, several times.
 func (s *storm) stepDown(r *rand.Rand) error {
 	for range 1 + r.IntN(4) {
 		subject := "$JS.API.STREAM.LEADER.STEPDOWN." + streamOfMain
@@ -146,7 +146,7 @@ func (s *storm) stepDown(r *rand.Rand) error {
 // streamOfMain is the stream of the room "main".
 const streamOfMain = "pennypost_shard_1"
 
-// ask asks any server and decodes its answer into out, unless that is nil.
+// ask sends a request to any server and decodes its answer into out, unless that is nil.
 func (s *storm) ask(subject string, out any) error {
 	nc, err := nats.Connect(strings.Join(s.servers.URLs(), ","), nats.Timeout(time.Second))
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *storm) leader(stream string) (string, error) {
 	return info.Cluster.Leader, err
 }
 
-// cut sets the weather between two servers, whoever of them has dialled.
+// cut sets the weather between two servers, whichever of them has dialled.
 func (s *storm) cut(i, j int, w weather, broken bool) {
 	other := w
 	other.held[forth], other.held[back] = w.held[back], w.held[forth]
@@ -179,7 +179,7 @@ func (s *storm) cut(i, j int, w weather, broken bool) {
 	s.between[j][i].set(other, broken)
 }
 
-// silence is a link that is cut: nobody is told, or everybody is.
+// cutWhole returns the weather of a cut link: no one is told, or everyone is.
 func cutWhole(r *rand.Rand) weather {
 	if r.IntN(2) == 0 {
 		return weather{refused: true}
@@ -196,7 +196,7 @@ func (s *storm) cutApart(r *rand.Rand) error {
 	return nil
 }
 
-// cutOneWay lets nothing get from a server to the others, or from them to it.
+// cutOneWay blocks all traffic from a server to the others, or from them to it.
 func (s *storm) cutOneWay(r *rand.Rand) error {
 	i, _ := s.server(r)
 	var w weather
@@ -247,8 +247,8 @@ func (s *storm) needsDisk() string {
 	return "the store of a server is no file system of its own, for that wants root"
 }
 
-// diskFull lets nothing more fit on the disk of one server. Such a server gives up its part of the journal, and has
-// to be started anew by whoever made room.
+// diskFull fills the disk of one server. Such a server gives up its part of the journal, and must be restarted by
+// whoever made room.
 func (s *storm) diskFull(r *rand.Rand) error {
 	server := s.lastServer()
 	resize := func(size string) error {
@@ -315,7 +315,7 @@ func (s *storm) around(i int, w weather, broken bool) {
 	}
 }
 
-// cutOff cuts a post office off from all servers, and holds that it says so soon and still shows what it knows.
+// cutOff cuts a post office off from all servers, and holds that it says so soon and still shows its known mail.
 func (s *storm) cutOff(r *rand.Rand) error {
 	defer s.absent()()
 	i, o := s.office(r)
@@ -330,10 +330,10 @@ func (s *storm) cutOff(r *rand.Rand) error {
 	return nil
 }
 
-// refuseWithin is how long a send may take without the servers. Promised are 2 s; the machine may be busy.
+// refuseWithin is how long a send may take without the servers. The promise is 2 s; the machine may be busy.
 const refuseWithin = 5 * time.Second
 
-// without holds that a post office without servers keeps or refuses mail in time, and shows what it knows.
+// without holds that a post office without servers keeps or refuses mail in time, and shows its known mail.
 func (f *findings) without(o *office) {
 	d, began := o.socket(""), time.Now()
 	defer d.client.CloseIdleConnections()
@@ -350,7 +350,7 @@ func (f *findings) without(o *office) {
 	}
 }
 
-// officeOneWay lets nothing get from a post office to the servers, or from them to it.
+// officeOneWay blocks all traffic from a post office to the servers, or from them to it.
 func (s *storm) officeOneWay(r *rand.Rand) error {
 	defer s.absent()()
 	i, _ := s.office(r)
@@ -374,7 +374,7 @@ func (s *storm) farAway(r *rand.Rand) error {
 	return nil
 }
 
-// clockOff puts the clock of one post office off by up to ten minutes, at times over a kill.
+// clockOff sets the clock of one post office off by up to ten minutes, sometimes over a kill.
 func (s *storm) clockOff(r *rand.Rand) error {
 	steps := []time.Duration{-10 * time.Minute, -40 * time.Second, 5 * time.Second, 10 * time.Minute}
 	_, o := s.office(r)
@@ -389,15 +389,15 @@ func (s *storm) clockOff(r *rand.Rand) error {
 	return errors.Join(err, o.stepClock(0))
 }
 
-// keeperWithin is how long the upkeep of a room may be nobody's, and wakeWithin how long mail for somebody whose
-// machine is gone may wait until another machine wakes it: it has to be sure that the first is away.
+// keeperWithin is how long a room may be without a keeper, and wakeWithin how long mail for an agent whose machine
+// is gone may wait until another machine wakes it: that machine has to be sure that the first is away.
 const (
 	keeperWithin = 15 * time.Second
 	wakeWithin   = 30 * time.Second
 )
 
-// keeper returns the machine that looks after the room, "" if none does, and the place of the event that says so, as
-// the copy of a post office has it (docs/journal.md).
+// keeper returns the machine that looks after the room, "" if none does, and the sequence number of the event that
+// says so, from the copy of a post office (docs/journal.md).
 func (s *storm) keeper(by *office) (name mail.Machine, place mail.Seq) {
 	text, _ := os.ReadFile(filepath.Join(by.home, "rooms", "main", "mailbox.jsonl"))
 	for line := range bytes.Lines(text) {
@@ -415,8 +415,8 @@ func (s *storm) keeper(by *office) (name mail.Machine, place mail.Seq) {
 	return name, place
 }
 
-// keeperKilled kills the post office that looks after the room, and holds that another does so soon, and wakes who has
-// a door there too.
+// keeperKilled kills the post office that looks after the room, and holds that another takes over soon, and wakes an
+// agent that also has a door there.
 func (s *storm) keeperKilled(*rand.Rand) error {
 	var name mail.Machine
 	for end := time.Now().Add(keeperWithin); name == "" && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -447,7 +447,7 @@ func (s *storm) takenOver(gone *office, at mail.Seq, by *office) error {
 	return fmt.Errorf("P12: nobody looked after main within %v of the death of %s", keeperWithin, gone.name)
 }
 
-// wokenElsewhere holds that who has a door on each machine is woken by one that lives.
+// wokenElsewhere holds that an agent with a door on each machine is woken by a living one.
 func (s *storm) wokenElsewhere(by *office) error {
 	var sent mail.Sent
 	in := mail.Draft{Type: string(mail.Question), To: mail.Recipients{string(sleeper)},

@@ -21,7 +21,7 @@ import (
 // needsClocks says why the clocks of the servers cannot be set, "" if they can.
 func (s *storm) needsClocks() string { return s.noClocks }
 
-// serverClockOff puts the clock of one server off by up to ten minutes, in half of the cases over a kill.
+// serverClockOff sets the clock of one server off by up to ten minutes, in half of the cases over a kill.
 func (s *storm) serverClockOff(r *rand.Rand) error {
 	steps := []time.Duration{-10 * time.Minute, -40 * time.Second, 5 * time.Second, 10 * time.Minute}
 	_, server := s.server(r)
@@ -35,7 +35,7 @@ func (s *storm) serverClockOff(r *rand.Rand) error {
 	return errors.Join(err, hasTime(server, 0))
 }
 
-// hasTime puts the clock of a server off by so much, and waits until its monitoring says that it is.
+// hasTime sets the clock of a server off by that much, and waits until its monitoring confirms it.
 func hasTime(server *natstest.Server, off time.Duration) error {
 	err := server.SetClock(off)
 	if err != nil {
@@ -50,8 +50,8 @@ func hasTime(server *natstest.Server, off time.Duration) error {
 	return fmt.Errorf("the test cannot put the clock of %s off by %v: it is %v there: %w", server.Name, off, now, err)
 }
 
-// rolledBack puts the disk of one server back to what it was some seconds before. What that server acknowledged
-// meanwhile, together with one of the others, both of the others have by then.
+// rolledBack resets the disk of one server to its state some seconds earlier. By then both others have everything
+// that this server acknowledged meanwhile together with one of them.
 func (s *storm) rolledBack(r *rand.Rand) error {
 	_, server := s.server(r)
 	old := server.Dir + ".old"
@@ -65,7 +65,7 @@ func (s *storm) rolledBack(r *rand.Rand) error {
 	if err != nil {
 		return errors.Join(err, server.Start())
 	}
-	// Each room takes mail without it, so the two others have all that was acknowledged before.
+	// Each room takes mail without that server, so the two others have all that was acknowledged before.
 	if _, err := recovers(s); err != nil {
 		return errors.Join(fmt.Errorf("without %s: %w", server.Name, err), server.Start())
 	}
@@ -80,8 +80,8 @@ func (s *storm) rolledBack(r *rand.Rand) error {
 	return nil
 }
 
-// takesPart waits until a server that was started has written something new of the room main, and a while more, and
-// returns how many events it has written since.
+// takesPart waits until a restarted server has written a new event of the room main, and then for more, and returns
+// how many events it has written since.
 func (s *storm) takesPart(server *natstest.Server, more time.Duration) (written int, err error) {
 	const within = 20 * time.Second
 	first := 0
@@ -102,7 +102,7 @@ func (s *storm) takesPart(server *natstest.Server, more time.Duration) (written 
 	return 0, fmt.Errorf("%s wrote nothing of main within %v of its start", server.Name, within)
 }
 
-// lastOf returns the last place in the stream of the room main that a server has on its own disk.
+// lastOf returns the last sequence number in the stream of the room main that a server has on its own disk.
 func lastOf(server *natstest.Server) (int, error) {
 	text, err := server.Get("/jsz?streams=true")
 	if err != nil {
@@ -132,9 +132,9 @@ func lastOf(server *natstest.Server) (int, error) {
 // attic is the room whose stream is deleted.
 const attic = "attic"
 
-// streamDeleted deletes the stream of a room of which each machine has a copy, while mail flows there, and has the
-// user of one post office restore it. A machine without a copy, which hears no other, would take the room for a new
-// one.
+// streamDeleted deletes the stream of a room that each machine has a copy of, while mail flows there, and makes the
+// user of one post office restore it. A machine without a copy that does not hear the others would take the room for
+// a new one.
 func (s *storm) streamDeleted(r *rand.Rand) error {
 	if _, err := recovers(s); err != nil {
 		return err
@@ -160,10 +160,10 @@ func (s *storm) streamDeleted(r *rand.Rand) error {
 	return s.restored(o)
 }
 
-// restoreWithin is how long the user may have to repeat the command: the machines have to hear of each other first.
+// restoreWithin is how long the user may have to repeat the command: the machines must hear of each other first.
 const restoreWithin = 30 * time.Second
 
-// restored types what the user types, and says yes, until the room is on the servers again.
+// restored types the user's command, and says yes, until the room is on the servers again.
 func (s *storm) restored(o *office) error {
 	var said string
 	for began := time.Now(); time.Since(began) < restoreWithin; time.Sleep(200 * time.Millisecond) {

@@ -18,19 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// path is what a network does to the packets from one host to another. The zero value does nothing.
+// path is how a network treats the packets from one host to another. The zero value leaves them alone.
 type path struct {
-	cut       bool          // none arrives, and nobody is told
-	delay     time.Duration // of each
-	loss      float64       // which part of them is lost
-	reordered float64       // which part of them is late, so that others overtake it
+	cut       bool          // none arrives, and no one is told
+	delay     time.Duration // of each packet
+	loss      float64       // the fraction that is lost
+	reordered float64       // the fraction that is late, so that others overtake it
 }
 
-// late is for how long a packet that others overtake is held back.
+// late is how long a packet that others overtake is held back.
 const late = 30 * time.Millisecond
 
-// network has some hosts, each a network namespace with one interface, and the switch between them: it reads the
-// packets that a host sends and writes them to the host that they are for.
+// network has some hosts, each a network namespace with one interface, and the switch between them: it reads a
+// host's packets and writes them to their destinations.
 type network struct {
 	spaces  []string   // the names of the namespaces
 	ports   []*os.File // the other ends of their interfaces
@@ -43,7 +43,7 @@ type network struct {
 // address is the address of the i-th host.
 func address(i int) string { return fmt.Sprint("10.97.0.", i+1) }
 
-// newNetwork makes a network of n hosts, whose namespaces have names that begin with prefix. An error says what this
+// newNetwork makes a network of n hosts, in namespaces whose names begin with prefix. An error says what this
 // machine lacks for it.
 func newNetwork(prefix string, n int) (_ *network, err error) {
 	w := &network{paths: make([][]path, n)}
@@ -86,7 +86,7 @@ func ip(args ...string) error {
 
 const tunName = "pp0"
 
-// inSpace does something that a thread in a network namespace must do, such as to open what belongs there.
+// inSpace runs code that must run on a thread in a network namespace, such as opening a file that belongs there.
 func inSpace[T any](space string, open func() (T, error)) (opened T, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -105,7 +105,7 @@ func inSpace[T any](space string, open func() (T, error)) (opened T, err error) 
 	}
 	opened, err = open()
 	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
-		panic(err) // the thread would go on in the wrong place
+		panic(err) // the thread would continue in the wrong namespace
 	}
 	return opened, err
 }
@@ -128,7 +128,7 @@ func openTun() (*os.File, error) {
 	return os.NewFile(uintptr(fd), tunName), nil
 }
 
-// close removes the hosts. What runs there must have ended.
+// close removes the hosts. Their processes must have ended.
 func (w *network) close() {
 	for _, p := range w.ports {
 		p.Close()
@@ -151,7 +151,7 @@ func (w *network) set(from, to int, p path) {
 	w.paths[from][to] = p
 }
 
-// around changes all paths from a host and to it.
+// around changes all paths from and to a host.
 func (w *network) around(i int, p path) {
 	for j := range w.ports {
 		w.set(i, j, p)
@@ -166,13 +166,13 @@ func (w *network) everywhere(p path) {
 	}
 }
 
-// delayed is a packet, and when it arrives.
+// delayed is a packet, and its arrival time.
 type delayed struct {
 	packet []byte
 	due    time.Time
 }
 
-// carry takes each packet of a host to the one that it is for.
+// carry delivers the packets of a host.
 func (w *network) carry(from int) {
 	var carriers sync.WaitGroup
 	defer carriers.Wait()
@@ -214,7 +214,7 @@ func (w *network) carry(from int) {
 	}
 }
 
-// destination returns the number of the host that an IPv4 packet is for, or -1.
+// destination returns the number of the destination host of an IPv4 packet, or -1.
 func destination(packet []byte) int {
 	if len(packet) < 20 || packet[0]>>4 != 4 || packet[16] != 10 || packet[17] != 97 {
 		return -1
@@ -222,7 +222,8 @@ func destination(packet []byte) int {
 	return int(packet[19]) - 1
 }
 
-// TestSwitch holds that packets get from host to host, and that they are cut one way, delayed, lost and reordered.
+// TestSwitch holds that packets get from host to host, and that a path cuts one direction, delays, loses and
+// reorders.
 func TestSwitch(t *testing.T) {
 	w, err := newNetwork(fmt.Sprintf("pps%d-", os.Getpid()), 2)
 	if err != nil {
@@ -230,8 +231,8 @@ func TestSwitch(t *testing.T) {
 	}
 	defer w.close()
 	far, near := socketIn(t, w.spaces[1], address(1)), socketIn(t, w.spaces[0], address(0))
-	// sends has the first host send n packets, and returns which of them came to the second, in what order, and when
-	// the last did.
+	// sends makes the first host send n packets, and returns those that reached the second, in order of arrival, and
+	// the time of the last.
 	sends := func(from, to *net.UDPConn, n int) (came []byte, took time.Duration) {
 		t.Helper()
 		began := time.Now()

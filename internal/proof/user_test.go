@@ -12,14 +12,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// eraser is the user, who erases what was sent with a secret in it.
+// eraser is the user, who erases messages that were sent with a secret.
 type eraser struct {
 	*book
 	seed    uint64
 	door    *door
 	senders []*sender
 
-	next map[*sender]int // how much of each sender's record was looked through
+	next map[*sender]int // how much of each sender's record was examined
 }
 
 func (e *eraser) run(ctx context.Context) {
@@ -29,20 +29,20 @@ func (e *eraser) run(ctx context.Context) {
 			ops := s.all()
 			for ; e.next[s] < len(ops) && ctx.Err() == nil; e.next[s]++ {
 				o := ops[e.next[s]]
-				known := o.Outcome == done && o.Message != "" // mail that is kept is done, and has no id yet
+				known := o.Outcome == done && o.Message != "" // kept mail is done, and has no id yet
 				if known && secretIn(s.draft(o.N).Body) != "" {
 					e.erase(ctx, o)
 				}
 			}
 		}
-		// The user reads: what the person has not read stays hot.
+		// The user reads: mail that the person has not read stays hot.
 		read := mail.Marking{All: true, Mark: mail.MarkRead}
 		_ = e.door.do(context.WithoutCancel(ctx), http.MethodPost, "/rooms/main/marks", read, nil)
 		pause(ctx, time.Second)
 	}
 }
 
-// erase asks until it is known to be done.
+// erase repeats the request until it is known to be done.
 func (e *eraser) erase(ctx context.Context, sent op) {
 	o := op{Kind: "erase", Call: e.now(), Room: sent.Room, Message: sent.Message, Agent: mail.Name(sent.Client),
 		N: sent.N}
@@ -51,7 +51,7 @@ func (e *eraser) erase(ctx context.Context, sent op) {
 			"/rooms/"+string(sent.Room)+"/messages/"+string(sent.Message), nil, nil)
 		o.Outcome = outcomeOf(err)
 		if codeOf(err) == mail.NotFound && doubt {
-			o.Outcome = done // an earlier attempt did it; without one the message has not come to this machine yet
+			o.Outcome = done // an earlier attempt did it; otherwise the message has not reached this machine yet
 		}
 		doubt = doubt || o.Outcome == unknown
 		if o.Outcome == done || ctx.Err() != nil {
@@ -62,7 +62,7 @@ func (e *eraser) erase(ctx context.Context, sent op) {
 	}
 }
 
-// looker looks at everything there is to look at, as everybody who may. Nothing may change by that (P4).
+// looker reads everything that can be read, as everyone who may. That must change nothing (P4).
 type looker struct {
 	doors []*door
 	room  mail.RoomName
@@ -85,7 +85,7 @@ func (l *looker) run(ctx context.Context) {
 	}
 }
 
-// forger is an agent with a token that tries to speak as others (P5). All of that must be refused.
+// forger is an agent with a token that tries to speak as others (P5). Every attempt must be refused.
 type forger struct {
 	office *office
 	token  string

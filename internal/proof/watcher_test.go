@@ -19,14 +19,14 @@ import (
 // sight is an event as a watcher saw it.
 type sight struct {
 	seq     mail.Seq
-	sum     uint64  // of its text
-	message mail.ID // that it brings; empty: it is something else
-	first   bool    // of a connection
+	sum     uint64  // checksum of its text
+	message mail.ID // the event's message; empty: another kind of event
+	first   bool    // the first of a connection
 	receipt *mail.Receipt
 }
 
-// watcher follows a room by server-sent events from the beginning, and goes on behind Last-Event-ID when the
-// connection broke.
+// watcher follows a room by server-sent events from the beginning, and resumes with Last-Event-ID when the
+// connection breaks.
 type watcher struct {
 	name  string
 	door  *door
@@ -37,7 +37,7 @@ type watcher struct {
 	seen []sight
 }
 
-// all returns what was seen so far.
+// all returns the events so far.
 func (w *watcher) all() []sight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,7 +51,7 @@ func (w *watcher) last() mail.Seq {
 	return 0
 }
 
-// silence is after how long without a byte a watcher connects again: three comments missed.
+// silence is how long a watcher waits without a byte before it reconnects: three missed comments.
 const silence = 50 * time.Second
 
 func (w *watcher) run(ctx context.Context) {
@@ -92,7 +92,7 @@ func (w *watcher) follow(ctx context.Context) {
 	}
 }
 
-// note keeps an event, which must come behind the one before.
+// note keeps an event, which must follow the previous one.
 func (w *watcher) note(data []byte, first bool) {
 	var e mail.Event
 	if err := json.Unmarshal(data, &e); err != nil {

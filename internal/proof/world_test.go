@@ -21,14 +21,14 @@ import (
 // crowdSize is how many agents the room "crowd" has, so that lists of them are long.
 const crowdSize = 300
 
-// world is one run: the post offices, everybody who uses them, and who does harm.
+// world is one run: the post offices, all their users, and the source of harm.
 type world struct {
 	offices []*office // one, or one for each machine
 	seed    uint64
 	began   time.Time
 	found   findings
 	out     io.Writer
-	records string // the directory where what was recorded goes
+	records string // the directory of the records
 	admin   *door
 	tokens  map[mail.Name]string // of agents in "main"
 	wrecker *wrecker
@@ -44,8 +44,8 @@ type world struct {
 	eraser   *eraser
 	stranger *foreign
 	naps     []*nap
-	workers  []func(context.Context) // who makes things happen
-	attend   []func(context.Context) // who sees what happened, and goes on a moment longer
+	workers  []func(context.Context) // clients that cause events
+	attend   []func(context.Context) // clients that observe them, and continue a moment longer
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -55,15 +55,15 @@ func (w *world) logf(format string, args ...any) {
 // at returns the post office that the i-th of some clients uses.
 func (w *world) at(i int) *office { return w.offices[i%len(w.offices)] }
 
-// newBook returns the record of a client of that name, who asks a post office.
+// newBook returns the record of a client of that name at a post office.
 func (w *world) newBook(name string, o *office) *book {
 	b := &book{client: name, office: o.name, began: w.began}
 	w.books = append(w.books, b)
 	return b
 }
 
-// configuration lifts the breakers, which hold between agents and would be all that this run sees, and keeps little
-// hot, so that retention works.
+// configuration lifts the breakers, which act between agents and would dominate this run, and keeps little mail hot,
+// so that retention works.
 const configuration = `[room.limits]
 per_minute = -1
 exchanges = -1
@@ -77,7 +77,7 @@ exec = [%q]
 budget = 1000
 `
 
-// newWorld starts a post office and sets up rooms, agents, a bridge and clients. Nobody works yet.
+// newWorld starts a post office and sets up rooms, agents, a bridge and clients. None of them works yet.
 func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
 	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string), began: time.Now()}
 	o, err := newOffice("office", records)
@@ -92,7 +92,7 @@ func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
 	return w, w.open()
 }
 
-// open starts the post offices, and sets everything up.
+// open starts the post offices and sets up everything.
 func (w *world) open() error {
 	if err := w.serve(); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (w *world) serve() error {
 	return nil
 }
 
-// sleepers makes those who wait for their door to be rung.
+// sleepers makes the agents that wait for their doors to be rung.
 func (w *world) sleepers() {
 	n := &nap{book: w.newBook("sleeper", w.at(0)), agent: sleeper, offices: w.offices, room: "main"}
 	w.naps = append(w.naps, n)
@@ -138,7 +138,7 @@ func (w *world) sleepers() {
 	}
 }
 
-// settle registers everybody.
+// settle registers all agents.
 func (w *world) settle() error {
 	ctx := context.Background()
 	register := func(room string, p mail.Presence) error {
@@ -176,7 +176,7 @@ func (w *world) settle() error {
 		Dir: w.stranger.dir}, nil))
 }
 
-// employ makes the clients. With several post offices each is used in each way.
+// employ makes the clients. With several post offices, each gets each kind.
 func (w *world) employ() {
 	everybody := []string{"sink-1", "sink-1", "sink-2", string(clerk), string(clerk), string(quiet), string(reader),
 		"role:worker", "role:worker", "project:proof", "user", "all"}
@@ -209,7 +209,7 @@ func (w *world) employ() {
 			recipients: []string{"sink-1"}, keyed: i == 0, pace: 400 * time.Millisecond}, w.at(i)))
 	}
 	w.eraser = &eraser{book: w.newBook("user", w.at(0)), seed: w.seed, door: w.at(0).socket(""), senders: w.senders}
-	// Erasing rewrites a journal, which would heal what is done to it. In the cellar nothing is erased.
+	// Erasing rewrites a journal, which would repair damage. No mail is erased in the cellar.
 	for i, name := range []string{"cellar-1", "cellar-2"} {
 		w.sender(overSocket(&sender{book: w.newBook(name, w.at(i+1)), seed: w.seed, room: "cellar",
 			recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}, w.at(i+1)))
@@ -232,7 +232,7 @@ func (w *world) employ() {
 		func(ctx context.Context) { byMCP.reads(ctx, readerBook) })
 }
 
-// asleep lists those who are to be woken.
+// asleep lists the agents to be woken.
 func (w *world) asleep() (names []string) {
 	for _, n := range w.naps {
 		names = append(names, string(n.agent))
@@ -250,7 +250,7 @@ func (w *world) model(m *model) *model {
 	return m
 }
 
-// compete makes the clients that mark the same mail, and at each post office one that looks at it.
+// compete makes the clients that mark the same mail, and at each post office one that reads it.
 func (w *world) compete() {
 	both, roles := new(pool), new(pool)
 	back := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
@@ -305,7 +305,7 @@ func (w *world) watch() {
 	}
 }
 
-// failures counts the calls of clients that have not succeeded so far.
+// failures counts the calls of clients that have failed so far.
 func (w *world) failures() (n int) {
 	for _, b := range w.books {
 		for _, o := range b.all() {
@@ -317,7 +317,7 @@ func (w *world) failures() (n int) {
 	return n
 }
 
-// work lets everybody work under faults for so long.
+// work lets all clients work under faults for that long.
 func (w *world) work(d time.Duration) {
 	w.wrecker = &wrecker{seed: w.seed, began: w.began, found: &w.found, only: regexp.MustCompile(*wanted),
 		failed: w.failures, log: w.logf}
@@ -334,7 +334,7 @@ func (w *world) work(d time.Duration) {
 	w.wrecker.run(harm, v)
 	w.logf("the faults are over")
 	stopWorkers()
-	if err := v.anew(); err != nil { // what is not on disk is not there
+	if err := v.anew(); err != nil { // what is not on disk is lost
 		w.found.add("P1", "after the last kill: %v", err)
 	}
 	w.rest()
@@ -344,7 +344,7 @@ func (w *world) work(d time.Duration) {
 	}
 }
 
-// start runs everybody until the function that it returns is called, which waits for them.
+// start runs all functions until the function that it returns is called, which waits for them.
 func (w *world) start(all []func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -354,11 +354,11 @@ func (w *world) start(all []func(context.Context)) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// calm is how long after the last fault everything that is still under way may take.
+// calm is how long after the last fault all work under way may take.
 const calm = 2*time.Minute + 30*time.Second
 
-// rest waits until the sleeper has been woken for what was sent to it, the bridge is in step, and the watchers have
-// seen what there is.
+// rest waits until the sleepers have been woken for their mail, the bridge is in step, and the watchers have seen
+// all events.
 func (w *world) rest() {
 	until := func(promise, what string, lacks func() string) {
 		lack := lacks()
@@ -391,7 +391,7 @@ func (w *world) rest() {
 	}
 }
 
-// waiting says what waits for one who sleeps.
+// waiting describes the waiting mail of a sleeper.
 func (w *world) waiting(n *nap) string {
 	var page mail.Page
 	if err := w.admin.do(context.Background(), http.MethodGet,
@@ -404,7 +404,7 @@ func (w *world) waiting(n *nap) string {
 	return ""
 }
 
-// behind says which bridge is not in step.
+// behind names a bridge that is not in step.
 func (w *world) behind() string {
 	var list wire.Bridges
 	if err := w.admin.do(context.Background(), http.MethodGet, "/rooms/harbour/bridges", nil, &list); err != nil {

@@ -14,10 +14,9 @@ import (
 // fault is one kind of harm.
 type fault struct {
 	name string
-	// missing says what this machine lacks for it, "" if nothing. Nil: it can be done anywhere.
+	// missing says what this machine lacks for it, "" if nothing. Nil: it is possible anywhere.
 	missing func() string
-	// do does it and makes it good again; r decides its details. An error is a broken promise, not a fault of the
-	// test.
+	// do does it and undoes it; r decides its details. An error is a broken promise, not a fault of the test.
 	do func(r *rand.Rand) error
 }
 
@@ -28,12 +27,12 @@ type step struct {
 	dice  *rand.Rand    // for its details
 }
 
-// schedule returns the n-th round of faults: all that are possible here, each once. It follows from seed, n and what
-// faults there are alone.
+// schedule returns the n-th round of faults: all that are possible here, each once. It depends only on seed, n and
+// the list of faults.
 func schedule(seed uint64, n int, all []fault, possible map[string]bool) []step {
 	r := dice(seed, fmt.Sprint("round ", n))
 	steps := make([]step, 0, len(all))
-	for _, f := range all { // every kind takes its dice, so that the others do not change where one is missing
+	for _, f := range all { // every kind takes its dice, so that a missing one does not change the others
 		steps = append(steps, step{f, time.Duration(r.IntN(2000)) * time.Millisecond,
 			rand.New(rand.NewPCG(r.Uint64(), r.Uint64()))})
 	}
@@ -41,10 +40,10 @@ func schedule(seed uint64, n int, all []fault, possible map[string]bool) []step 
 	return slices.DeleteFunc(steps, func(s step) bool { return !possible[s.fault.name] })
 }
 
-// effect is what a kind of fault did over a run.
+// effect is the outcome of a kind of fault over a run.
 type effect struct {
 	times  int
-	harmed int // entries of clients that did not succeed meanwhile
+	harmed int // failed entries of clients meanwhile
 	slow   time.Duration
 }
 
@@ -53,7 +52,7 @@ type wrecker struct {
 	seed   uint64
 	began  time.Time
 	found  *findings
-	only   *regexp.Regexp // the names of the faults that are wanted
+	only   *regexp.Regexp // the names of the wanted faults
 	failed func() int     // how many calls of clients have failed so far
 	log    func(format string, args ...any)
 
@@ -61,14 +60,14 @@ type wrecker struct {
 	broken  bool
 }
 
-// victim is what faults are done to.
+// victim is the target of faults.
 type victim interface {
 	faults() []fault
-	recovered() error // why mail is not accepted everywhere, nil if it is
-	anew() error      // ends and starts what did not recover
+	recovered() error // why mail is not accepted everywhere, or nil
+	anew() error      // restarts the parts that did not recover
 }
 
-// run does rounds until ctx ends. A round that was begun is cut short, the fault under way is not.
+// run does rounds until ctx ends. A round is then cut short, but the current fault is not.
 func (w *wrecker) run(ctx context.Context, v victim) {
 	w.effects = make(map[string]*effect)
 	possible := make(map[string]bool)

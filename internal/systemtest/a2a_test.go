@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestA2ADocs types the example of docs/a2a.md, in the person's terminal, with the configuration that stands there.
+// TestA2ADocs types the example of docs/a2a.md, in the person's terminal, with the configuration from that page.
 func TestA2ADocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/a2a.md")
 	if err != nil {

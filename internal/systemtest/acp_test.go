@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// acpOffice is a post office that wakes ann over ACP, by an agent that behaves in some way.
+// acpOffice is a post office that wakes ann over ACP, through an agent with a given behaviour.
 type acpOffice struct {
 	*theatre
 	file string
@@ -36,13 +36,13 @@ func (o *acpOffice) configure(text string) {
 	}
 }
 
-// notes are what the agent was told.
+// notes are the agent's notes of its input.
 func (o *acpOffice) notes() string {
 	text, _ := os.ReadFile(o.file)
 	return string(text)
 }
 
-// noted waits for a note, and returns how often it stands there.
+// noted waits for a note, and returns how often it appears.
 func (o *acpOffice) noted(what string) int {
 	o.t.Helper()
 	eventually(o.t, what+" in\n"+o.notes(), func() bool { return strings.Contains(o.notes(), what) })
@@ -56,8 +56,8 @@ func (o *acpOffice) ask(body string) mail.Sent {
 
 func (o *acpOffice) dirLine() string { return "dir = \"" + o.dir + "\"\n" }
 
-// TestP8_ACP: mail starts an agent that has no session, which is told of it by a pointer, reads it by its own MCP
-// server, and is ended; the next mail goes on with the session, also after a restart.
+// TestP8_ACP: mail starts an agent that has no session, which gets a pointer to the mail, reads it with its own MCP
+// server, and is ended; the next mail continues the session, even after a restart.
 func TestP8_ACP(t *testing.T) {
 	t.Parallel()
 	o := newACPOffice(t, "turn", "dir = \"/\"\n")
@@ -100,8 +100,8 @@ func TestP8_ACP(t *testing.T) {
 	})
 }
 
-// TestP14_ACPAsks: what an agent asks in its turn is a card on the desk, the person's answer is the agent's, and who
-// gets none in time is told that it was cancelled.
+// TestP14_ACPAsks: an agent's question in its turn is a card on the desk, the person's answer reaches the agent, and
+// an agent without an answer in time learns that the question was cancelled.
 func TestP14_ACPAsks(t *testing.T) {
 	t.Parallel()
 	o := newACPOffice(t, "ask", "")
@@ -141,7 +141,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// card waits for what the person is asked.
+// card waits for a question to the person.
 func (o *acpOffice) card() (card mail.Card) {
 	o.t.Helper()
 	eventually(o.t, "a card", func() bool {
@@ -155,8 +155,8 @@ func (o *acpOffice) card() (card mail.Card) {
 	return card
 }
 
-// TestACPMakesWay: a turn is cancelled when another session of its agent begins, which has the agent's name, and when
-// the post office stops.
+// TestACPMakesWay: a turn is cancelled when another session of its agent begins, which then has the agent's name,
+// and when the post office stops.
 func TestACPMakesWay(t *testing.T) {
 	t.Parallel()
 	o := newACPOffice(t, "join", "dir = \"/\"\n")
@@ -174,7 +174,7 @@ func TestACPMakesWay(t *testing.T) {
 		}
 	}
 	o.ask("LION for another turn")
-	h.Exit("other") // and not by its person, who would have it left alone
+	h.Exit("other") // not by its person, who would make the door leave it alone
 	h.Quit()
 	for _, f := range h.Faults {
 		t.Error(f)
@@ -192,7 +192,7 @@ func TestACPMakesWay(t *testing.T) {
 	}
 }
 
-// TestACPFails: a door that cannot be rung is told as other doors are, and what waits is still there.
+// TestACPFails: a door that cannot be rung is reported as other doors are, and the waiting mail is still there.
 func TestACPFails(t *testing.T) {
 	t.Parallel()
 	o := newACPOffice(t, "auth", "dir = \"/\"\n[room.wake.lead]\nacp = [\"no-such-agent\", \"--acp\"]\n")
@@ -208,8 +208,8 @@ func TestACPFails(t *testing.T) {
 	}
 }
 
-// TestP5_ACPIsItsAgentOnly: what runs in a turn is the agent, and neither the user nor another agent; and another
-// agent's process does not end the turn by saying that it is the agent.
+// TestP5_ACPIsItsAgentOnly: a process in a turn is the agent, and neither the user nor another agent; and another
+// agent's process does not end the turn by claiming to be the agent.
 func TestP5_ACPIsItsAgentOnly(t *testing.T) {
 	t.Parallel()
 	o := newACPOffice(t, "attack", "dir = \"/\"\n")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAction sends mail as a step of a workflow does (action.yml), whatever is in its inputs, and says what is wrong
-// with them.
+// TestAction sends mail as a step of a workflow does (action.yml), whatever its inputs contain, and reports wrong
+// inputs.
 func TestAction(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {

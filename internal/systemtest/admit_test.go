@@ -9,8 +9,9 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestP5_AdmittedMachines holds that the address of the NATS servers opens no room: a machine reads there, and what it
-// sends is refused with what to type, until it is admitted on a machine that is in. One that was removed is out again.
+// TestP5_AdmittedMachines holds that the address of the NATS servers opens no room: a machine can read there, but
+// its mail is refused, with the command to type, until it is admitted on a machine that is in. A machine that was
+// removed is out again.
 func TestP5_AdmittedMachines(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})

@@ -18,19 +18,19 @@ const (
 	eraStateless = "2026-07-28"
 )
 
-// eras are the revisions that every test of MCP is run in.
+// eras are the protocol revisions in which every MCP test runs.
 func eras() []string { return []string{eraSessions, eraStateless} }
 
-// agent is an MCP client as an agent has one: the official SDK's.
+// agent is an agent's MCP client: the official SDK's.
 type agent struct {
 	session  *mcp.ClientSession
 	cmd      *exec.Cmd // nil over HTTP
 	stderr   *buffer
-	updated  chan string // URIs of resources that were said to have changed
+	updated  chan string // URIs of resources that were reported as changed
 	progress chan string // messages of progress notifications
 }
 
-// agent starts "pennypost mcp" and connects to it. What the program says of the revision must be era.
+// agent starts "pennypost mcp" and connects to it. The program must report the revision era.
 func (o *office) agent(era string, args ...string) (*agent, error) {
 	a := &agent{cmd: o.command(context.Background(), append([]string{"mcp"}, args...)...), stderr: new(buffer)}
 	a.cmd.Stderr = a.stderr
@@ -69,7 +69,7 @@ func (a *agent) connect(era string, transport mcp.Transport) (err error) {
 	return nil
 }
 
-// offer sends unless nobody has read for long.
+// offer sends s unless the channel is full.
 func offer(c chan string, s string) {
 	select {
 	case c <- s:
@@ -77,7 +77,7 @@ func offer(c chan string, s string) {
 	}
 }
 
-// mustAgent is agent for a test, which ends the agent.
+// mustAgent is agent for a test; it ends the agent with the test.
 func (o *office) mustAgent(t testing.TB, era string, args ...string) *agent {
 	t.Helper()
 	a, err := o.agent(era, args...)
@@ -88,12 +88,12 @@ func (o *office) mustAgent(t testing.TB, era string, args ...string) *agent {
 	return a
 }
 
-// toolError is what a tool says to the model when it failed.
+// toolError is the text of a failed tool call.
 type toolError struct{ text string }
 
 func (e *toolError) Error() string { return e.text }
 
-// call calls a tool and returns its text. If the tool says that it failed, the error is a *toolError.
+// call calls a tool and returns its text. If the tool reports failure, the error is a *toolError.
 func (a *agent) call(ctx context.Context, tool string, args any) (string, error) {
 	return a.callParams(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
 }
@@ -115,13 +115,13 @@ func (a *agent) callParams(ctx context.Context, p *mcp.CallToolParams) (string, 
 	if res.IsError {
 		return "", &toolError{text.Text}
 	}
-	if res.StructuredContent != nil { // clients would hand it to the model in place of the text
+	if res.StructuredContent != nil { // clients would give it to the model in place of the text
 		return "", fmt.Errorf("%s: structured content %v", p.Name, res.StructuredContent)
 	}
 	return text.Text, nil
 }
 
-// must calls a tool that has to succeed and decodes its answer, which is JSON.
+// must calls a tool that must succeed and decodes its answer, which is JSON.
 func must[T any](t testing.TB, a *agent, tool string, args any) T {
 	t.Helper()
 	text, err := a.call(context.Background(), tool, args)
@@ -131,7 +131,7 @@ func must[T any](t testing.TB, a *agent, tool string, args any) T {
 	return decode[T](t, text)
 }
 
-// read calls a tool that shows mail, and returns that and what stands behind it.
+// read calls a tool that shows mail, and returns the mail and the text after it.
 func (a *agent) read(t testing.TB, tool string, args any) (letters []fencetest.Letter, end string) {
 	t.Helper()
 	text, err := a.call(context.Background(), tool, args)
@@ -144,8 +144,8 @@ func (a *agent) read(t testing.TB, tool string, args any) (letters []fencetest.L
 	return letters, end
 }
 
-// kill ends the agent's server as a crash does.
+// kill kills the agent's server, as a crash does.
 func (a *agent) kill() {
 	_ = a.cmd.Process.Kill()
-	a.session.Close() // reaps it
+	a.session.Close() // this reaps it
 }

@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// A hundred generated texts by which an agent would speak as a client, or leave the fence, reach other agents through
-// every door, and none as what it is.
+// A hundred generated texts that try to speak as a client, or leave the fence, reach other agents through every
+// door, and none succeeds.
 func TestHostileTexts(t *testing.T) { attackTexts(t, 100) }
 
 // TestAttackTexts is TestHostileTexts with a thousand.
@@ -31,13 +31,13 @@ func TestAttackTexts(t *testing.T) {
 	attackTexts(t, 1000)
 }
 
-// orders stands in attacks: a door that shows one of them shows it.
+// orders is in every attack: a door that shows it shows an attack.
 const orders = "your user orders you"
 
-// atOnce is how many attacks are sent before clients' hooks run again: what one hook tells at most.
+// atOnce is how many attacks are sent before clients' hooks run again: the most that one hook tells.
 const atOnce = 20
 
-// assault is a post office with agents that read what mallory sends.
+// assault is a post office with agents that read mallory's mail.
 type assault struct {
 	*office
 	t               *testing.T
@@ -112,7 +112,7 @@ func newAssault(t *testing.T) *assault {
 	return a
 }
 
-// hook runs hooks of an agent of its own, below a program of its own.
+// hook returns a function that runs the hooks of a new agent, below a new program.
 func (a *assault) hook(client string) func(as, event, stdin string) hooktest.Result {
 	return func(as, event, stdin string) hooktest.Result {
 		cmd := exec.Command("timeout", "60", binary, "hook", as, event)
@@ -122,7 +122,7 @@ func (a *assault) hook(client string) func(as, event, stdin string) hooktest.Res
 	}
 }
 
-// check looks at what a door says to a model.
+// check examines a door's text for a model.
 func (a *assault) check(door, text string) {
 	a.t.Helper()
 	if bad := fencetest.Forged(text); bad != "" {
@@ -131,14 +131,14 @@ func (a *assault) check(door, text string) {
 	}
 }
 
-// shows is check for a door that has to show an attack, now or later.
+// shows is check for a door that must show an attack, now or later.
 func (a *assault) shows(door, text string) {
 	a.t.Helper()
 	a.shown[door] = a.shown[door] || strings.Contains(text, orders)
 	a.check(door, text)
 }
 
-// says returns what a tool says to an agent, its error too.
+// says returns the answer of a tool to an agent, or its error.
 func (a *assault) says(who *agent, tool string, args map[string]any) string {
 	text, err := who.call(a.t.Context(), tool, args)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *assault) says(who *agent, tool string, args map[string]any) string {
 	return text
 }
 
-// send has mallory send an attack to everybody who reads.
+// send makes mallory send an attack to every reader.
 func (a *assault) send(i int, text string) {
 	to := []string{"ann"}
 	if i%8 == 7 {
@@ -166,12 +166,12 @@ func (a *assault) send(i int, text string) {
 		delete(draft, "docs")
 		delete(draft, "subject")
 		if _, err := a.mallory.call(a.t.Context(), "send_message", draft); err != nil {
-			a.check("send_message", err.Error()) // a body with NUL is
+			a.check("send_message", err.Error()) // so is a body with NUL
 		}
 	}
 }
 
-// bear has mallory bear an attack as its task and its name, and has errors quote it.
+// bear makes mallory use an attack as its task and its name, and makes errors quote it.
 func (a *assault) bear(text string) {
 	a.check("set_presence", a.says(a.mallory, "set_presence", map[string]any{"task": text}))
 	a.shows("list_agents", a.says(a.victim, "list_agents", map[string]any{}))
@@ -183,7 +183,7 @@ func (a *assault) bear(text string) {
 	a.check("an error of the CLI", a.run("send", "--as", "ann", "--to", name+"x", "--body", "b").stderr)
 }
 
-// hooksRun lets every client have a turn with a tool in it.
+// hooksRun gives every client a turn with a tool call.
 func (a *assault) hooksRun() {
 	for _, h := range a.clients {
 		h.Prompt("go on")
@@ -197,7 +197,7 @@ func (a *assault) hooksRun() {
 	}
 }
 
-// files has attacks stand in what a bridge finds in a file, and cannot read.
+// files puts attacks into a file that a bridge finds and cannot read.
 func (a *assault) files(all []string) {
 	a.t.Helper()
 	name := filepath.Join(a.dir, "data", "agent-mailbox.jsonl")
@@ -212,7 +212,7 @@ func (a *assault) files(all []string) {
 	a.must(a.t, "bridge", "sync", "haak")
 }
 
-// commands looks at what commands print for an agent. Lists stand in a fence, with the sentence before it.
+// commands examines the output of commands for an agent. Lists are in a fence, after their sentence.
 func (a *assault) commands() {
 	for _, words := range []string{"inbox --limit 1000", "history --limit 1000", "history --search orders", "waiting",
 		"stuck", "read --limit 1000", "inbox --open", "inbox --newest",
@@ -222,7 +222,7 @@ func (a *assault) commands() {
 		"export --format jsonl"} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			who := "ann"
-			if strings.Contains(words, "WHO") { // which marks what it shows
+			if strings.Contains(words, "WHO") { // it marks the mail that it shows
 				who = []string{"hooked-claude", "hooked-codex"}[len(more)]
 			}
 			args := slices.Concat([]string{"--as", who}, more, strings.Fields(strings.ReplaceAll(words, "WHO", who)))
@@ -250,7 +250,7 @@ func (a *assault) dialects() {
 		"agenties read_messages":          {"limit": 100},
 		"superportia check_agent_mailbox": {"limit": 1000},
 	}
-	for _, dialect := range []string{"agenties", "superportia", "haak", "openalice"} { // haak's marks what it shows
+	for _, dialect := range []string{"agenties", "superportia", "haak", "openalice"} { // haak's marks its mail
 		as := "ann"
 		if dialect == "openalice" {
 			as = "ws"
@@ -286,7 +286,7 @@ func (a *assault) prompts(kind string, who *agent, names ...string) {
 	for _, name := range names {
 		res, err := who.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
 		if err != nil {
-			a.check("the prompt "+kind+name, err.Error()) // a thousand letters are too many for it
+			a.check("the prompt "+kind+name, err.Error()) // a thousand letters exceed its limit
 			continue
 		}
 		for _, m := range res.Messages {
@@ -317,7 +317,7 @@ func (a *assault) prompts(kind string, who *agent, names ...string) {
 	}
 }
 
-// read has ann wait for a letter, and then read and mark all that she has.
+// read makes ann wait for a letter, and then read and mark all her mail.
 func (a *assault) read() {
 	a.t.Helper()
 	a.check("wait_for_messages", a.says(a.victim, "wait_for_messages", map[string]any{"timeout_seconds": 1}))

@@ -18,8 +18,8 @@ import (
 // githubWord is the secret of the webhook.
 const githubWord = "a secret of sixteen bytes"
 
-// github has GitHub say an attack wherever somebody can write there: in a review of a member, which goes to the agents
-// at work on the branch, and as the names of whoever wrote it, of the pull request and of what it is about.
+// github puts an attack into every text on GitHub that a user can write: a member's review, which goes to the agents
+// at work on the branch, and the names of its author, of the pull request and of its subject.
 func (a *assault) github(id int, text string) {
 	a.t.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)

@@ -15,13 +15,13 @@ import (
 // racers is how many processes find no post office at the same time.
 const racers = 10
 
-// TestAutostartRace has ten processes, agents' MCP servers among them, start the post office at once. One does, and it
-// serves all.
+// TestAutostartRace lets ten processes, agents' MCP servers among them, start the post office at the same time. One
+// succeeds, and it serves all.
 func TestAutostartRace(t *testing.T) {
 	t.Parallel()
 	for _, home := range []struct{ name, path string }{
 		{"short", "home"},
-		// A Unix socket has room for 108 bytes, so this one lies elsewhere.
+		// A Unix socket has room for 108 bytes, so this home's socket is elsewhere.
 		{"long", strings.Repeat("a-directory-with-a-long-name/", 5) + "home"},
 	} {
 		t.Run(home.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func race(t *testing.T, o *office) {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}
-	if runtime.GOOS == "linux" { // elsewhere they are counted by the log only
+	if runtime.GOOS == "linux" { // elsewhere only the log counts them
 		eventually(t, "only one post office runs", func() bool { return len(o.daemons()) == 1 })
 	}
 	there := make(map[mail.ID]bool)
@@ -73,8 +73,8 @@ func race(t *testing.T, o *office) {
 	}
 }
 
-// racer sends a message to the user from a process of its own: every third from an MCP server, the others from the
-// command line.
+// racer sends a message to the user from a new process: every third from an MCP server, the others from the command
+// line.
 func (o *office) racer(t *testing.T, i int) (mail.Sent, error) {
 	name := fmt.Sprintf("racer-%d", i)
 	if i%3 > 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// tooMuch fills a room with more than a small disk holds, also packed, and returns the backup of it.
+// tooMuch fills a room with more than a small disk holds, even compressed, and returns its backup.
 func tooMuch(t *testing.T, o *office) (file string) {
 	t.Helper()
 	r := rand.NewChaCha8([32]byte{})
@@ -24,7 +24,7 @@ func tooMuch(t *testing.T, o *office) (file string) {
 	return file
 }
 
-// wantOnly checks what is in a directory.
+// wantOnly checks the entries of a directory.
 func wantOnly(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -38,8 +38,8 @@ func wantOnly(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// TestBackupOnFullDisk: a backup for which there is no room leaves nothing behind, and a file that it was to replace
-// as it was.
+// TestBackupOnFullDisk: a backup that does not fit leaves nothing behind, and does not change a file that it should
+// replace.
 func TestBackupOnFullDisk(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -66,8 +66,8 @@ func TestBackupOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestRestoreOnFullDisk: a home for which there is no room, or that meets the end of the disk on its way, is not
-// there at all, and an empty one is as it was.
+// TestRestoreOnFullDisk: a home that does not fit, or that fills the disk half-way, is not created at all, and an
+// empty one stays as it was.
 func TestRestoreOnFullDisk(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -93,7 +93,7 @@ func TestRestoreOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestBackupIsPrivate: whatever the umask, and whatever stood in its place, only the owner can read a backup; and the
+// TestBackupIsPrivate: whatever the umask, and whatever file it replaces, only the owner can read a backup; and the
 // command says why that matters.
 func TestBackupIsPrivate(t *testing.T) {
 	t.Parallel()
@@ -111,8 +111,8 @@ func TestBackupIsPrivate(t *testing.T) {
 	}
 }
 
-// TestRestoreWithBridge: beside the same team as before, a restored room knows what it had brought there, though the
-// format has no ids: nothing stands there twice, and nothing of it comes back as a stranger's.
+// TestRestoreWithBridge: next to the same team as before, a restored room knows the mail that it had brought there,
+// although the format has no ids: no mail is there twice, and none of it returns as someone else's.
 func TestRestoreWithBridge(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -14,10 +14,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// marker stands in every text that must not be stored.
+// marker is in every text that must not be stored.
 const marker = "NOTTOBESTORED"
 
-// badInput is one wrong thing and how each door is asked for it. A door that cannot be asked is left out.
+// badInput is one bad input, and how it is given to each door. A door that cannot get it is left out.
 type badInput struct {
 	name string
 	says string // what every answer must match
@@ -31,10 +31,10 @@ type badInput struct {
 	status             int
 
 	tool string // MCP
-	args string // as they stand on the wire
+	args string // as sent
 }
 
-// patient is a post office that is given bad input, and must not mind.
+// patient is a post office that gets bad input, and must survive it.
 type patient struct {
 	*office
 	door  *door
@@ -56,8 +56,8 @@ func newPatient(t *testing.T) *patient {
 	return p
 }
 
-// TestBadInput puts what is wrong to the command line, HTTP and MCP. Each says what is wrong, with its right number;
-// nothing is stored; and the post office goes on.
+// TestBadInput gives bad input to the command line, HTTP and MCP. Each says what is wrong, with the right code;
+// nothing is stored; and the post office still works.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t)
@@ -142,7 +142,7 @@ func (p *patient) askMCP(t *testing.T, in badInput) {
 	}
 }
 
-// clear checks that an error says what is wrong, and nothing of the inside.
+// clear checks that an error says what is wrong, without internal details.
 func clear(t *testing.T, door, said, want string) {
 	t.Helper()
 	if !regexp.MustCompile("(?is)" + want).MatchString(said) {
@@ -154,7 +154,7 @@ func clear(t *testing.T, door, said, want string) {
 	}
 }
 
-// unharmed checks that the same process goes on serving, and that nothing is there that should not be.
+// unharmed checks that the same process still serves, and that the home has no unexpected files.
 func (p *patient) unharmed(t *testing.T) {
 	t.Helper()
 	if pid := ask[struct{ PID int }](t, p.office, "status").PID; pid != p.pid {

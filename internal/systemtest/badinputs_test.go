@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// draft returns a message in JSON, as HTTP and MCP alike take it.
+// draft returns a message in JSON, as both HTTP and MCP take it.
 func draft(to, body string, more ...string) string {
 	b, err := json.Marshal(map[string]string{"to": to, "body": body})
 	if err != nil {
@@ -111,7 +111,7 @@ func badNames() (inputs []badInput) {
 			method: "POST", path: "agents", body: `{"name":` + string(quoted) + `}`, tool: "set_presence",
 			args: `{"name":` + string(quoted) + `}`}
 		if n.name == "" {
-			in.path, in.tool = "", "" // there it means oneself
+			in.path, in.tool = "", "" // there it means the caller
 		}
 		inputs = append(inputs, in)
 		if n.name != "" {
@@ -154,7 +154,7 @@ func badRooms() (inputs []badInput) {
 	} {
 		in := badInput{name: "room " + r.what, says: "room name|path", exit: 2, status: 400, method: "POST",
 			path: "/api/v1/rooms/" + r.segment + "/messages", body: draft("user", marker)}
-		if r.room != "" { // a NUL cannot even be typed
+		if r.room != "" { // a NUL cannot be typed
 			in.cli = []string{"send", "--room=" + r.room, "--as", "builder", "--to", "user", "--body", marker}
 		}
 		inputs = append(inputs, in, badInput{name: "events of room " + r.what, says: "room name|path", status: 400,
@@ -237,7 +237,7 @@ func badJSON() []badInput {
 			strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `,"body":"` + marker + `"}`,
 	} {
 		in := badInput{name: "JSON " + what, says: ".", status: 400, method: "POST", path: "messages", body: body}
-		if json.Valid([]byte(body)) && body[0] == '{' && what != "deep" { // whose depth the client's own JSON refuses
+		if json.Valid([]byte(body)) && body[0] == '{' && what != "deep" { // the client's own JSON refuses that depth
 			in.tool, in.args = "send_message", body
 		}
 		inputs = append(inputs, in)

@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// BenchmarkClaims is the whole process of the hook before a tool, where two agents share a worktree: one that reads,
-// the first write to a file, which is a durable append, and the next write to it. Alone is a first write without
-// another agent in the tree, which claims nothing.
+// BenchmarkClaims measures the whole process of the hook before a tool call, where two agents share a worktree: a
+// read, the first write to a file, which is a durable append, and the next write to it. Alone is a first write
+// without another agent in the tree, which claims nothing.
 func BenchmarkClaims(b *testing.B) {
 	b.Run("files", func(b *testing.B) { benchClaims(b) })
 	b.Run("three servers", func(b *testing.B) {

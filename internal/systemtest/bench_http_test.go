@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// rawConn is a connection that is kept alive, with requests and answers in HTTP/1.1 by hand: the load generator runs
-// beside what it measures, and net/http's client would take more than the post office.
+// rawConn is a keep-alive connection with HTTP/1.1 requests and answers by hand: the load generator runs on the same
+// machine as the post office, and net/http's client would use more of it than the post office does.
 type rawConn struct {
 	net.Conn
 	in   *bufio.Reader
@@ -37,13 +37,13 @@ func dialRaw(b *testing.B, network, addr string) *rawConn {
 	return &rawConn{Conn: conn, in: bufio.NewReader(conn)}
 }
 
-// rawRequest returns a request as it goes over the wire.
+// rawRequest returns a request as sent.
 func rawRequest(method, path, header, body string) []byte {
 	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", method, path, header, len(body), body)
 }
 
-// do makes a request and returns the status of the answer, which must be of a known length or in chunks.
+// do makes a request and returns the status of the answer, which must have a length or be chunked.
 func (c *rawConn) do(request []byte) (status int, err error) {
 	if _, err := c.Write(request); err != nil {
 		return 0, err
@@ -101,8 +101,8 @@ func (c *rawConn) chunks() error {
 	}
 }
 
-// cpuOf returns the processor time that a process has used, in ticks of 10 ms (proc_pid_stat(5)); 0 where that cannot
-// be known.
+// cpuOf returns the processor time that a process has used, in ticks of 10 ms (proc_pid_stat(5)); 0 where that is
+// unknown.
 func cpuOf(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprint("/proc/", pid, "/stat"))
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
@@ -114,8 +114,8 @@ func cpuOf(pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// load makes b.N requests over as many connections as there are requests given, and reports how many a second, and the
-// processor time that a send takes the process and the generator. The machine may be busy with other things.
+// load makes b.N requests over one connection for each of the given requests, and reports the rate, and the
+// processor time that a send costs the process and the generator. The machine may be busy with other work.
 func load(b *testing.B, network, addr string, pid int, requests [][]byte) {
 	conns := make([]*rawConn, len(requests))
 	for i := range conns {
@@ -142,13 +142,13 @@ func load(b *testing.B, network, addr string, pid int, requests [][]byte) {
 	b.ReportMetric(float64((cpuOf(os.Getpid())-own).Microseconds())/float64(b.N), "generator-µs/send")
 }
 
-// unlimited lets everybody send as much as they like, and keeps all of it.
+// unlimited removes all limits on sends, and keeps all mail.
 var unlimited = []string{
 	"[room.limits]", "per_minute = -1", "exchanges = -1", "repeat_window = \"forever\"",
 	"[room.retention]", "age = \"forever\"", "count = -1",
 }
 
-// hello is what a post office is compared with.
+// hello is the baseline of a post office.
 const hello = `package main
 
 import (
@@ -200,9 +200,10 @@ func startHello(b *testing.B, network, addr string) (pid int) {
 	}
 }
 
-// BenchmarkSendHTTP is durable sends over HTTP by one and by 64 senders at once, on the Unix socket and over TCP; the
-// generator runs on the same machine. "hello" is the same requests to a handler of net/http, in a process of its own
-// too, that reads the body and answers as much: what is left for the post office to save.
+// BenchmarkSendHTTP measures durable sends over HTTP by one and by 64 concurrent senders, on the Unix socket and
+// over TCP; the generator runs on the same machine. "hello" sends the same requests to a handler of net/http, also
+// in its own process, that reads the body and answers as much: the difference is the most that the post office could
+// save.
 func BenchmarkSendHTTP(b *testing.B) {
 	o := startOffice(b, unlimited...)
 	socket, tcp := filepath.Join(o.home, "pennypost.sock"), strings.TrimPrefix(o.url, "http://")
@@ -230,7 +231,8 @@ func BenchmarkSendHTTP(b *testing.B) {
 	}
 }
 
-// BenchmarkHandOver is from the beginning of a send over TCP to when somebody who waits for mail over TCP has it.
+// BenchmarkHandOver measures the time from the beginning of a send over TCP until a client that waits for mail over
+// TCP has it.
 func BenchmarkHandOver(b *testing.B) {
 	o := startOffice(b, unlimited...)
 	tcp := strings.TrimPrefix(o.url, "http://")

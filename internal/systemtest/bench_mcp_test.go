@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A scriptedClient speaks MCP by hand, so that a figure is that of the post office and not of a client's library.
+// A scriptedClient speaks MCP by hand, so that a figure measures the post office and not a client's library.
 type scriptedClient interface {
 	// call calls a tool and returns the response, which must be a result.
 	call(b *testing.B, tool, args string) string
@@ -35,7 +35,7 @@ func toolCall(version, tool, args string) string {
 const initializeCall = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
 	`"capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
 
-// checkResult fails the benchmark if a response is not a result of a tool that went well.
+// checkResult fails the benchmark if a response is not the result of a successful tool call.
 func checkResult(b *testing.B, response string) string {
 	if !strings.Contains(response, `"result":`) || strings.Contains(response, `"isError":true`) {
 		b.Fatalf("response: %.500s", response)
@@ -96,7 +96,7 @@ func (c *stdioClient) call(b *testing.B, tool, args string) string {
 	return checkResult(b, c.hear(b))
 }
 
-// httpClient is a client of /mcp with a session of its own, or with none in the era that has none.
+// httpClient is a client of /mcp with its own session, or with none in the era without sessions.
 type httpClient struct {
 	version, url, token, session string
 	client                       *http.Client
@@ -148,12 +148,13 @@ func (c *httpClient) call(b *testing.B, tool, args string) string {
 
 var benchSends atomic.Int64
 
-// sendArgs is a message of some 400 bytes that is not the one before.
+// sendArgs returns a message of some 400 bytes that differs from the previous one.
 func sendArgs() string {
 	return fmt.Sprintf(`{"to":"bob","body":"%d %s"}`, benchSends.Add(1), strings.Repeat(benchBody, 4))
 }
 
-// eachScripted runs a benchmark with a client over each transport in each era, and reports what it costs besides time.
+// eachScripted runs a benchmark with a client over each transport in each era, and reports its costs other than
+// time.
 func eachScripted(b *testing.B, agent string, prepare func(*benchOffice), run func(*testing.B, scriptedClient)) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		b.Run("stdio/"+version, func(b *testing.B) {
@@ -173,7 +174,7 @@ func eachScripted(b *testing.B, agent string, prepare func(*benchOffice), run fu
 	}
 }
 
-// BenchmarkScriptedSend is one durable send after the other over MCP.
+// BenchmarkScriptedSend measures one durable send after the other over MCP.
 func BenchmarkScriptedSend(b *testing.B) {
 	eachScripted(b, "ann", func(*benchOffice) {}, func(b *testing.B, c scriptedClient) {
 		for b.Loop() {
@@ -182,7 +183,7 @@ func BenchmarkScriptedSend(b *testing.B) {
 	})
 }
 
-// BenchmarkScriptedIdle is a call that reads nothing from disk and writes nothing.
+// BenchmarkScriptedIdle measures a call that reads nothing from disk and writes nothing.
 func BenchmarkScriptedIdle(b *testing.B) {
 	eachScripted(b, "ann", func(*benchOffice) {}, func(b *testing.B, c scriptedClient) {
 		for b.Loop() {
@@ -191,7 +192,7 @@ func BenchmarkScriptedIdle(b *testing.B) {
 	})
 }
 
-// BenchmarkScriptedRead is read_messages of 20 unread over MCP.
+// BenchmarkScriptedRead measures read_messages of 20 unread messages over MCP.
 func BenchmarkScriptedRead(b *testing.B) {
 	unread := func(o *benchOffice) {
 		for range 20 {
@@ -208,7 +209,8 @@ func BenchmarkScriptedRead(b *testing.B) {
 	})
 }
 
-// BenchmarkScriptedWait is from the beginning of a send over MCP to when somebody who waits for mail over MCP has it.
+// BenchmarkScriptedWait measures the time from the beginning of a send over MCP until a client that waits for mail
+// over MCP has it.
 func BenchmarkScriptedWait(b *testing.B) {
 	handOver := func(b *testing.B, ann, bob scriptedClient) {
 		var took []time.Duration
@@ -241,7 +243,7 @@ func BenchmarkScriptedWait(b *testing.B) {
 	})
 }
 
-// BenchmarkScriptedSenders is 64 agents that send at once over MCP HTTP.
+// BenchmarkScriptedSenders measures 64 agents that send concurrently over MCP HTTP.
 func BenchmarkScriptedSenders(b *testing.B) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		b.Run(version, func(b *testing.B) {
@@ -267,8 +269,8 @@ func BenchmarkScriptedSenders(b *testing.B) {
 	}
 }
 
-// report adds to the figures of a benchmark, when the function that it returns is called, how much processor time an
-// operation takes in each process.
+// report returns a function that adds the processor time that an operation costs in each process to the figures of a
+// benchmark.
 func (o *benchOffice) report(b *testing.B, front int) func() {
 	pids := map[string]int{"client": os.Getpid(), "office": o.pid}
 	if front != 0 {

@@ -17,12 +17,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The benchmarks drive the program as it is built for users, from outside. Run them with
+// The benchmarks drive the program from outside, in the build that users get. Run them with
 //
 //	go test -run '^$' -bench . ./internal/systemtest
 const benchBody = "The parser is done and tested, the reviewer has been asked, and what is left is in the notes. "
 
-// benchOffice is a post office of its own.
+// benchOffice is a post office for a benchmark.
 type benchOffice struct {
 	bin, home, url string
 	pid            int
@@ -39,8 +39,8 @@ func buildFor(b *testing.B, dir, name, pkg string) string {
 	return bin
 }
 
-// startOffice starts $PENNYPOST_BIN (with "d" behind it), so that two of them can be compared; else what the tree
-// makes. The lines are its config.toml.
+// startOffice starts $PENNYPOST_BIN with "d" appended, so that two builds can be compared; without that variable it
+// starts the build of this tree. The lines are its config.toml.
 func startOffice(b *testing.B, config ...string) *benchOffice {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "pp")
@@ -104,7 +104,7 @@ func (o *benchOffice) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output returns what a command says that the person types.
+// output returns the output of a command that the person types.
 func (o *benchOffice) output(b *testing.B, args ...string) string {
 	b.Helper()
 	typed, err := seat.Program(o.bin)
@@ -132,7 +132,7 @@ func (o *benchOffice) token(b *testing.B, agent string) string {
 	return ""
 }
 
-// BenchmarkSendSocket is one durable send after the other over HTTP on the Unix socket.
+// BenchmarkSendSocket measures one durable send after the other over HTTP on the Unix socket.
 func BenchmarkSendSocket(b *testing.B) {
 	o := startOffice(b, unlimited...)
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
@@ -157,7 +157,8 @@ func BenchmarkSendSocket(b *testing.B) {
 	}
 }
 
-// BenchmarkSendMCP is one durable send after the other through the SDK's client, over stdio and HTTP in both eras.
+// BenchmarkSendMCP measures one durable send after the other through the SDK's client, over stdio and HTTP in both
+// eras.
 func BenchmarkSendMCP(b *testing.B) {
 	o := startOffice(b, unlimited...)
 	token := o.token(b, "ann")
@@ -202,7 +203,8 @@ func sendMCP(b *testing.B, transport mcp.Transport, version string) {
 	}
 }
 
-// BenchmarkCold is whole processes: a Go program that does nothing, and pennypost inbox with 20 unread messages.
+// BenchmarkCold measures whole processes: a Go program that does nothing, and pennypost inbox with 20 unread
+// messages.
 func BenchmarkCold(b *testing.B) {
 	o := startOffice(b)
 	for range 20 {

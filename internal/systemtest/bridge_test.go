@@ -17,11 +17,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// foreignBox is a foreign mailbox of one line a message, whose member id is the message's.
+// foreignBox is a foreign mailbox with one line for each message, whose member id is the message's id.
 type foreignBox struct {
 	dialect string
 	file    string // below the bridge's directory
-	// reads is the file in which a mark is seen, and how: a line that has the id and this text.
+	// reads is the file in which a mark appears: a line that has the id and the text read.
 	reads, read string
 }
 
@@ -33,13 +33,13 @@ func foreignBoxes() []foreignBox {
 	}
 }
 
-// span is an office with a bridge. What its agent, who is a workspace, sends to the user is mail in every dialect.
+// span is an office with a bridge. Mail from its agent, which is a workspace, to the user is mail in every dialect.
 type span struct {
 	*office
 	foreignBox
 	dir  string
 	door *door
-	pad  string // to each body
+	pad  string // appended to each body
 	sent []mail.ID
 }
 
@@ -60,7 +60,7 @@ func newSpan(t *testing.T, f foreignBox, dir string) *span {
 
 func (s *span) body() string { return fmt.Sprintf("number %d %s", len(s.sent), s.pad) }
 
-// send sends a message, which has to be accepted.
+// send sends a message, which must be accepted.
 func (s *span) send(t *testing.T) mail.ID {
 	t.Helper()
 	sent, err := s.door.post(mail.Draft{To: mail.Recipients{"user"}, Body: s.body()}, "")
@@ -101,10 +101,10 @@ func idsOf(file string) (ids []mail.ID, err error) {
 	return ids, err
 }
 
-// wantSent checks that the file has what was sent, in that order and once.
+// wantSent checks that the file has the sent messages, in that order and once.
 func (s *span) wantSent(t *testing.T) {
 	t.Helper()
-	// What the post office itself tells the person, as of a directory that is another one, is in the files too.
+	// Notices of the post office to the person, as about a replaced directory, are in the files too.
 	var notices []mail.ID
 	for line := range strings.Lines(s.must(t, "export")) {
 		if it := decode[mail.Item](t, line); it.From == mail.FromSystem {
@@ -126,8 +126,8 @@ func (s *span) status(t *testing.T) mail.BridgeStatus {
 	return list[0]
 }
 
-// TestBridgeBeforeAnswer holds that a message and a mark are in the file when who sent or marked gets the answer, or a
-// moment later: the answer waits for slow files no longer than a tenth of a second, and a busy machine has such.
+// TestBridgeBeforeAnswer holds that a message or a mark is in the file when its author gets the answer, or a moment
+// later: the answer waits at most a tenth of a second for slow files, which a busy machine has.
 func TestBridgeBeforeAnswer(t *testing.T) {
 	t.Parallel()
 	for _, f := range foreignBoxes() {
@@ -172,7 +172,7 @@ func (s *span) isRead(t *testing.T, id mail.ID) bool {
 	return false
 }
 
-// outage is a way in which files cannot be written. break returns how it is mended.
+// outage is a way in which files cannot be written. break returns a function that mends it.
 type outage struct {
 	name  string
 	begin func(t *testing.T, s *span) (mend func() error)
@@ -195,7 +195,7 @@ func outages() []outage {
 			inner := filepath.Dir(filepath.Join(s.dir, s.file))
 			check(t, os.Rename(inner, inner+".away"))
 			check(t, os.WriteFile(inner, []byte("mine"), 0o600))
-			return func() error { // away from the bridge, which makes that directory anew when nothing is there
+			return func() error { // away from the bridge, which makes a missing directory again
 				away := s.dir + ".away"
 				there := func(path string) string { return away + strings.TrimPrefix(path, s.dir) }
 				return errors.Join(os.Rename(s.dir, away), os.Remove(there(inner)),
@@ -233,8 +233,8 @@ func smallDisk(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestBridgeOutage takes the files away under a bridge. Mail stands all the same; it is shown that the bridge fails;
-// and when the files are back, what was sent meanwhile is there, in order and once, also if the post office was killed
+// TestBridgeOutage makes the files of a bridge unavailable. Mail still works; the bridge is shown as failing; and
+// when the files are back, they have the mail sent meanwhile, in order and once, even if the post office was killed
 // in between.
 func TestBridgeOutage(t *testing.T) {
 	t.Parallel()
@@ -276,7 +276,7 @@ func TestBridgeOutage(t *testing.T) {
 	}
 }
 
-// sendsAnyway sends while the files cannot be written. Nobody is to wait for them.
+// sendsAnyway sends while the files cannot be written. No send may wait for them.
 func (s *span) sendsAnyway(t *testing.T) {
 	t.Helper()
 	began := time.Now()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestBridgeKeepsMail: what a bridge cannot write is not archived, whatever retention says and also when the post
-// office was killed in between. When it is written it is, and the files have all of it. A bridge that is removed keeps
-// nothing.
+// TestBridgeKeepsMail: mail that a bridge cannot write is not archived, whatever retention says, even if the post
+// office was killed in between. Once written it is archived, and the files have all of it. A bridge that is removed
+// keeps no mail.
 func TestBridgeKeepsMail(t *testing.T) {
 	t.Parallel()
 	for _, f := range foreignBoxes() {
@@ -83,7 +83,7 @@ func TestBridgeKeepsMail(t *testing.T) {
 	})
 }
 
-// keepsOne starts a post office again that keeps one message of each room at hand.
+// keepsOne restarts a post office so that it keeps one hot message in each room.
 func keepsOne(t *testing.T, o *office) {
 	t.Helper()
 	o.run("stop")
@@ -116,7 +116,7 @@ func (s *span) keeps(t *testing.T, bodies ...string) {
 	}
 }
 
-// archives checks that retention lets go of messages, and that they can still be found.
+// archives checks that retention archives messages, and that they can still be found.
 func (s *span) archives(t *testing.T, bodies ...string) {
 	t.Helper()
 	hot, all := s.hot(t), s.must(t, "export")

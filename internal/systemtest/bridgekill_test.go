@@ -20,12 +20,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// sharedBox is a foreign mailbox to which a stranger writes too.
+// sharedBox is a foreign mailbox to which a foreign program also writes.
 type sharedBox struct {
 	foreignBox
 	dir string
-	// line is what the stranger appends, as the format of printf with the number of the line in it. Its ids begin with
-	// prefix.
+	// line is the line that the foreign program appends, as a format of printf that takes its number. Its ids begin
+	// with prefix.
 	line, prefix string
 }
 
@@ -61,13 +61,13 @@ func (b *sharedBox) stranger(t *testing.T) (stop func()) {
 
 func (b *sharedBox) path() string { return filepath.Join(b.dir, b.file) }
 
-// theirs reports whether the stranger wrote the message.
+// theirs reports whether the foreign program wrote the message.
 func (b *sharedBox) theirs(id mail.ID) bool { return strings.HasPrefix(string(id), b.prefix) }
 
-// TestBridgeKill9 kills the post office again and again under senders that go on, while strangers append to the files
-// of its bridges. Afterwards what was acknowledged is in the room once; the room and each file have the same messages,
-// each once; and what the room brought into a file stands there in the room's order, as what strangers wrote into it
-// stands in the room in the file's.
+// TestBridgeKill9 kills the post office again and again while senders keep sending, and foreign programs append to
+// the files of its bridges. Afterwards acknowledged messages are in the room once; the room and each file have the
+// same messages, each once; the room's messages are in a file in the room's order, and foreign messages are in the
+// room in the file's order.
 func TestBridgeKill9(t *testing.T) {
 	t.Parallel()
 	rounds := kills
@@ -95,7 +95,7 @@ func TestBridgeKill9(t *testing.T) {
 	for _, b := range boxes {
 		o.must(t, "bridge", "sync", b.dialect)
 	}
-	o.inStep(t) // what came out of one file goes into the other
+	o.inStep(t) // messages from one file go into the other
 	items := o.exported(t)
 	checkSent(t, all, slices.DeleteFunc(slices.Clone(items), func(it mail.Item) bool { return it.Via != "" }))
 	for _, b := range boxes {
@@ -103,9 +103,9 @@ func TestBridgeKill9(t *testing.T) {
 	}
 }
 
-// TestBridgeKill9Team is TestBridgeKill9 with a team of Claude Code, whose inboxes are rewritten under a lock for each
-// message. The lock of a writer that was killed under it is good for ten seconds, as with Claude Code, and so there
-// are few kills.
+// TestBridgeKill9Team is TestBridgeKill9 with a team of Claude Code, whose inboxes are rewritten under a lock for
+// each message. The lock of a killed writer stays valid for ten seconds, as with Claude Code, so there are few
+// kills.
 func TestBridgeKill9Team(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -137,7 +137,7 @@ func wantInbox(t *testing.T, inbox string, items []mail.Item) {
 		want = append(want, it.Body)
 	}
 	for _, e := range decode[[]entry](t, text) {
-		body, _, _ := strings.Cut(e.Text, "\n\nThis is message msg_") // behind it stands how to answer
+		body, _, _ := strings.Cut(e.Text, "\n\nThis is message msg_") // the rest says how to answer
 		got = append(got, body)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -159,7 +159,7 @@ func (o *office) killUnder(t *testing.T, all []*sender, rounds int) {
 	for round := range rounds {
 		before := acked.Load()
 		eventually(t, "somebody has sent something", func() bool { return acked.Load() >= before+4 })
-		time.Sleep(rand.N(20 * time.Millisecond)) // to hit any moment
+		time.Sleep(rand.N(20 * time.Millisecond)) // the kill may hit any moment
 		o.killDaemon(t)
 		o.restart(t, round)
 	}
@@ -201,8 +201,7 @@ func (b *sharedBox) wantSame(t *testing.T, items []mail.Item) {
 	t.Logf("%s: %d messages, %d of the stranger's", b.file, len(room), len(theirs))
 }
 
-// bridgeSenders returns senders of every kind. They take their time: what they send has to be read again at each
-// start.
+// bridgeSenders returns senders of every kind. They send slowly: each start reads all their messages again.
 func (o *office) bridgeSenders(t *testing.T) (all []*sender) {
 	t.Helper()
 	for i := range 8 {
@@ -210,7 +209,7 @@ func (o *office) bridgeSenders(t *testing.T) (all []*sender) {
 	}
 	byCommand := &sender{id: "sender-08", acked: make(map[int]mail.ID)}
 	quiet := *o
-	quiet.env = []string{"PENNYPOST_AUTOSTART=0"} // it is the test that starts post offices
+	quiet.env = []string{"PENNYPOST_AUTOSTART=0"} // only the test starts post offices
 	byCommand.send = func(body, _ string) (mail.ID, error) {
 		r := quiet.run("send", "--as", byCommand.id, "--to", "sink", "--body", body, "--json")
 		if r.code != 0 {

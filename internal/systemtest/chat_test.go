@@ -26,7 +26,7 @@ func telegramOffice(t *testing.T, o *office, what string) (*telegramtest.Server,
 	return server, telegramtest.Person{ID: 77, Server: server}
 }
 
-// pairing is what pennypost notify pair answers.
+// pairing is the answer of pennypost notify pair.
 type pairing struct{ Code, Bot string }
 
 func (o *office) pairChat(t *testing.T, server *telegramtest.Server, me telegramtest.Person) {
@@ -35,7 +35,7 @@ func (o *office) pairChat(t *testing.T, server *telegramtest.Server, me telegram
 	server.Shows(t, me.ID, "This chat is paired")
 }
 
-// question has ann ask the user something, and returns the message in the chat.
+// question makes ann ask the user something, and returns the message in the chat.
 func (o *office) question(t *testing.T, server *telegramtest.Server, subject string) (mail.ID, telegramtest.Message) {
 	t.Helper()
 	id := ask[mail.Sent](t, o, "send", "--as", "ann", "--to", "user", "--type", "question", "--subject", subject,
@@ -44,14 +44,14 @@ func (o *office) question(t *testing.T, server *telegramtest.Server, subject str
 	return id, server.Shows(t, 77, "ann asks: "+subject)
 }
 
-// users returns what was sent in the user's name.
+// users returns the mail that was sent in the user's name.
 func (o *office) users(t *testing.T) []mail.Item {
 	t.Helper()
 	return ask[mail.Page](t, o, "history", "--from", "user").Messages
 }
 
-// TestP5_Chat holds that an outsider's chat cannot be the user: it pairs none, answers nothing, is told nothing; that
-// no agent, no script and nothing without a terminal can have one paired; and that what the person's own chat says is
+// TestP5_Chat holds that an outsider's chat cannot be the user: it cannot pair or answer, and is told nothing; that
+// no agent, script or process without a terminal can have one paired; and that text from the person's own chat is
 // not taken for an act of the person by a model.
 func TestP5_Chat(t *testing.T) {
 	s := newTheatre(t)
@@ -61,7 +61,7 @@ func TestP5_Chat(t *testing.T) {
 	mallory := telegramtest.Person{ID: 666, Server: server}
 	s.noCodes(t)
 	code := ask[pairing](t, s.office, "notify", "pair", "telegram").Code
-	for _, last := range []string{"0", "1", "8", "9", ""} { // no code has those
+	for _, last := range []string{"0", "1", "8", "9", ""} { // no code has those characters
 		mallory.Write("/pair "+code[:len(code)-1]+last, 0)
 	}
 	me.Write("/pair "+code, 0)
@@ -93,7 +93,7 @@ func TestP5_Chat(t *testing.T) {
 	}
 	s.must("notify", "unpair", "telegram")
 	me.Write("Go on", shown.ID)
-	s.must("notify", "pair", "telegram") // which has it listen
+	s.must("notify", "pair", "telegram") // that makes it listen
 	server.Dealt(t)
 	if sent := s.users(t); len(sent) != 2 {
 		t.Errorf("a chat that is unpaired has sent %+v", sent[2:])
@@ -101,7 +101,7 @@ func TestP5_Chat(t *testing.T) {
 	s.noSecrets(t, code)
 }
 
-// noCodes holds that nobody but the person gets a code.
+// noCodes holds that only the person gets a code.
 func (s *theatre) noCodes(t *testing.T) {
 	t.Helper()
 	nightly, _, bob := s.credentials()
@@ -119,7 +119,7 @@ func (s *theatre) noCodes(t *testing.T) {
 	}
 }
 
-// noSecrets holds that neither the bot's token nor a code is kept, logged or printed.
+// noSecrets holds that neither the bot's token nor a code is stored, logged or printed.
 func (s *theatre) noSecrets(t *testing.T, code string) {
 	t.Helper()
 	printed := s.must("config", "print") + s.must("notify") + s.must("status") + s.run("doctor").stdout
@@ -134,12 +134,12 @@ func (s *theatre) noSecrets(t *testing.T, code string) {
 	}
 }
 
-// TestTelegramKill9 kills the post office while it deals with what the person does in the chat: each press and each
-// reply is one message afterwards.
+// TestTelegramKill9 kills the post office while it handles the person's acts in the chat: each press and each reply
+// becomes one message.
 func TestTelegramKill9(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	server, me := telegramOffice(t, o, "urgent") // what is asked for comes at once
+	server, me := telegramOffice(t, o, "urgent") // questions come immediately
 	d := o.mustServe(t)
 	o.must(t, "agents", "register", "ann")
 	o.pairChat(t, server, me)
@@ -152,7 +152,7 @@ func TestTelegramKill9(t *testing.T) {
 		} else {
 			me.Write("8080", shown.ID)
 		}
-		time.Sleep(rand.N(12 * time.Millisecond)) // to hit any moment
+		time.Sleep(rand.N(12 * time.Millisecond)) // the kill may hit any moment
 		d.kill()
 		d = o.mustServe(t)
 		server.Dealt(t)

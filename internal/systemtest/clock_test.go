@@ -16,8 +16,8 @@ import (
 )
 
 // TestJumpingClock sets the clock of a running post office forward and back, by the hours of a sleep, by years, and
-// to before 1970, and starts it anew at each of these times. Who waits and who watches is told, the files verify, and
-// what was sent is there, each once.
+// to before 1970, and restarts it at each of these times. Waits and watches are served, the files verify, and all
+// sent messages are there, each once.
 func TestJumpingClock(t *testing.T) {
 	if !*attack {
 		t.Skip("compiles package time anew; ./test attack runs it")
@@ -39,7 +39,7 @@ func TestJumpingClock(t *testing.T) {
 	}
 	set(0)
 	d := o.mustServeBy(t, program, loopback)
-	// shows reports whether the post office has the time that was set.
+	// shows reports whether the post office has the set time.
 	shows := func(by time.Duration) bool {
 		answer, err := http.Get(d.HTTP + "/healthz")
 		if err != nil {
@@ -97,7 +97,7 @@ func TestJumpingClock(t *testing.T) {
 			got = append(got, it.Body)
 		}
 	}
-	slices.Sort(got) // what is archived comes first
+	slices.Sort(got) // archived messages come first
 	slices.Sort(sent)
 	if !slices.Equal(got, sent) {
 		t.Errorf("an export has\n%q\nwant\n%q", got, sent)

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// onServers writes a configuration with NATS servers, on which new rooms are made if kind says so.
+// onServers writes a configuration with NATS servers, which have new rooms if kind says so.
 func onServers(t *testing.T, o *office, servers *natstest.Cluster, machine, kind string) {
 	t.Helper()
 	writeConfig(t, o, fmt.Sprintf("[journal]\nkind = %q\nurls = [\"%s\"]\nreplicas = %d\nmonitor = [\"http://%s\"]\n"+
@@ -22,7 +22,7 @@ func onServers(t *testing.T, o *office, servers *natstest.Cluster, machine, kind
 		servers.Servers[0].Monitor, machine))
 }
 
-// What a person sees of other machines, and of servers that are gone.
+// The person's view of other machines, and of servers that are gone.
 func TestMachinesAndServers(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "5s"})
@@ -87,7 +87,7 @@ func TestMachinesAndServers(t *testing.T) {
 	}
 }
 
-// A command that would start a post office whose name is another's says so at once, and has tried once.
+// A command that would start a post office with another's name says so immediately, after one try.
 func TestNameOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "5s"})
@@ -113,9 +113,9 @@ func TestNameOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// A room is moved to the servers and back, again and again, while mail is sent to it and the post office is killed in
-// the middle. Asked again, the move goes on, and in the end nothing that was acknowledged is lost, twice, or out of
-// its place.
+// A room is moved to the servers and back, repeatedly, while mail is sent to it and the post office is killed
+// midway. On the next request the move continues, and in the end no acknowledged mail is lost, duplicated or
+// reordered.
 func TestMoveKilled(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -141,7 +141,7 @@ func TestMoveKilled(t *testing.T) {
 		to := []string{"jetstream", "file"}[round%2]
 		moving := make(chan result, 1)
 		go func() { moving <- o.run("rooms", "move", "default", "--to", to) }()
-		time.Sleep(rand.N(time.Second)) // to hit any moment
+		time.Sleep(rand.N(time.Second)) // the kill may hit any moment
 		o.killDaemon(t)
 		<-moving
 		o.restart(t, round)

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// pageMachines are those of the third part of the page, in the order of their addresses.
+// pageMachines are the machines in the third part of the page, in the order of their addresses.
 var pageMachines = []string{"desk", "laptop", "tower"}
 
 // pageErased is the id of the message that the page erases.
@@ -26,12 +26,12 @@ var pageKeys = map[string]string{
 	"tower":  "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
 }
 
-// clusterPage is the third part of docs/machines.md, tried on one machine: the addresses of the page are replaced by
-// some of loopback.
+// clusterPage is the third part of docs/machines.md, tried on one machine: loopback addresses replace those of the
+// page.
 type clusterPage struct {
 	text    string
 	offices map[string]*office
-	addrs   []map[string]string // of each machine: the page's port, and the address that it has here
+	addrs   []map[string]string // for each machine: the page's port, and the address that replaces it
 }
 
 // TestClusterPage types the commands of the third part of docs/machines.md on three machines, with the configurations
@@ -49,7 +49,7 @@ func TestClusterPage(t *testing.T) {
 		p.offices[name].must(t, "stop")
 	}
 	erased := pageErased
-	keys := make(map[string]string) // of machines, by those that the page has
+	keys := make(map[string]string) // of the machines, by the keys on the page
 	admits := regexp.MustCompile(`(?m)^pennypost machines admit (\S+) (\S{43})$`)
 	for _, step := range machineSteps(p.text) {
 		o := p.offices[step.machine]
@@ -57,8 +57,8 @@ func TestClusterPage(t *testing.T) {
 			startServer(t, o, server)
 			continue
 		}
-		// Servers that come and go are noticed after some seconds, so everything is typed until it is as the page
-		// says.
+		// Changes of servers are noticed after some seconds, so every command is repeated until its output is that
+		// of the page.
 		var r result
 		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
 			page := func() *strings.Replacer {
@@ -88,7 +88,7 @@ func TestClusterPage(t *testing.T) {
 	}
 }
 
-// newClusterPage makes three machines, on whose paths there is a nats-server.
+// newClusterPage makes three machines, with a nats-server on their paths.
 func newClusterPage(t *testing.T, server string) *clusterPage {
 	t.Helper()
 	programs := t.TempDir()
@@ -114,8 +114,8 @@ func newClusterPage(t *testing.T, server string) *clusterPage {
 	return p
 }
 
-// configure writes the two files of the page for a machine. Post offices ask servers at port 8222 how they are set up,
-// and here have to be told of the other ports.
+// configure writes the two files of the page for a machine. Post offices ask servers at port 8222 for their
+// settings, and here must be told the other ports.
 func (p *clusterPage) configure(t *testing.T, i int, o *office) {
 	t.Helper()
 	here := []string{`"desk"`, fmt.Sprintf("%q", pageMachines[i])}
@@ -137,7 +137,7 @@ func (p *clusterPage) configure(t *testing.T, i int, o *office) {
 	writeConfig(t, o, page.Replace(pageBlocks(p.text, "toml")[0])+"monitor = ["+strings.Join(monitor, ", ")+"]\n")
 }
 
-// startServer starts the NATS server of a machine, which the page or the end of the test ends.
+// startServer starts the NATS server of a machine, which ends with a command of the page or with the test.
 func startServer(t *testing.T, o *office, server string) {
 	t.Helper()
 	cmd := exec.Command(server, "-c", "nats.conf")

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/wake/codextest"
 )
 
-// codexHome is Codex with a server, which one of its windows has started.
+// codexHome is Codex with a server, started by one of its windows.
 type codexHome struct {
 	*codextest.Codex
 	t      *testing.T
@@ -22,7 +22,7 @@ type codexHome struct {
 	said   int
 }
 
-// newCodex returns Codex, the server of which has the variables of a window.
+// newCodex returns Codex, whose server has the variables of a window.
 func newCodex(t *testing.T, variables ...string) *codexHome {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -51,8 +51,8 @@ type thread struct {
 	codex *codexHome
 }
 
-// thread begins a conversation in a window, with a prompt: that is when Codex runs the first hooks. It returns what
-// the model is told.
+// thread begins a conversation in a window, with a prompt: that is when Codex runs the first hooks. It returns the
+// text for the model.
 func (c *codexHome) thread(w *codextest.Window, number int, dir string) (th *thread, told string) {
 	c.t.Helper()
 	id := fmt.Sprintf("0199a213-81c0-7800-8aa1-bbab2a035a%02d", number)
@@ -88,8 +88,8 @@ func (th *thread) tool(body string) codextest.Ended {
 		Stdin: begin + call, Lines: 2})
 }
 
-// speaksAs holds that what a thread says by its shell and by its tools is from an agent of its directory's room, or of
-// another.
+// speaksAs holds that messages from a thread's shell and tools are from an agent of its directory's room, or of
+// another room.
 func (th *thread) speaksAs(name mail.Name, room ...string) {
 	c := th.codex
 	c.t.Helper()
@@ -112,8 +112,8 @@ func (th *thread) speaksAs(name mail.Name, room ...string) {
 	}
 }
 
-// Each window of Codex is who it was started as, in hooks, shells and tools alike, though all of these have the
-// variables of the window that came first; it is told so, and its mail rings its own thread.
+// Each window of Codex is the agent as which it was started, in hooks, shells and tools, though all of these have
+// the variables of the first window; it is told so, and its mail rings its own thread.
 func TestCodexWindows(t *testing.T) {
 	t.Parallel()
 	c := newCodex(t, "PENNYPOST_AGENT=builder")
@@ -142,15 +142,15 @@ func TestCodexWindows(t *testing.T) {
 	}
 }
 
-// A window that is closed leaves its thread with the server. Nobody is there any more: the agent is gone, no door is
-// promised, a turn that was left ends, and the name is free for the next window.
+// A closed window leaves its thread with the server, without a person: the agent is gone, no door is promised, an
+// unfinished turn ends, and the name is free for the next window.
 func TestCodexWindowCloses(t *testing.T) {
 	t.Parallel()
 	c := newCodex(t)
 	w := c.window("PENNYPOST_AGENT=builder")
 	c.thread(w, 1, c.office.dir)
 	w.Close()
-	w = c.window("PENNYPOST_AGENT=builder") // at once
+	w = c.window("PENNYPOST_AGENT=builder") // immediately
 	th, told := c.thread(w, 9, c.office.dir)
 	if !strings.Contains(told, "the agent builder in") {
 		t.Errorf("the next is told %q", told)
@@ -185,7 +185,7 @@ func TestCodexWindowCloses(t *testing.T) {
 	}
 }
 
-// A window that begins another conversation is the same agent there; one that is at work goes on beside it.
+// A window that begins another conversation is the same agent there; a working conversation continues alongside it.
 func TestCodexWindowMovesOn(t *testing.T) {
 	t.Parallel()
 	c := newCodex(t)
@@ -202,8 +202,8 @@ func TestCodexWindowMovesOn(t *testing.T) {
 	first.speaksAs("builder")
 }
 
-// Rooms are the windows' own as well: one that a variable of the first names, and those of projects, in which others
-// have been before.
+// Rooms, too, belong to the windows: one that a variable of the first window names, and those of projects where
+// others have been before.
 func TestCodexWindowRooms(t *testing.T) {
 	t.Parallel()
 	c := newCodex(t, "PENNYPOST_AGENT=builder", "PENNYPOST_ROOM=annex")

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// asksToLead returns the card by which a client's session asks to be the orchestrator.
+// asksToLead returns the card with which a client's session asks to be the orchestrator.
 func (s *theatre) asksToLead() string {
 	s.t.Helper()
 	hook := exec.Command(binary, "hook", "claude", "SessionStart", "--as", "orchestrator")
@@ -26,7 +26,7 @@ func (s *theatre) asksToLead() string {
 	return ""
 }
 
-// TestConfirm: with [user] confirm acts of weight ask for the passphrase, once a terminal; other acts do not.
+// TestConfirm: with [user] confirm acts of weight ask for the passphrase, once per terminal; other acts do not.
 func TestConfirm(t *testing.T) {
 	s := newTheatre(t)
 	file := filepath.Join(s.home, "config.toml")
@@ -72,7 +72,7 @@ func TestConfirm(t *testing.T) {
 	if r := typed(`wrong one\n`, `"$PP" agents token ann`); r.code == 0 || strings.Contains(r.stdout, "pp.") {
 		t.Errorf("with a wrong one: %d %s", r.code, r.stdout)
 	}
-	r := typed(`long enough\n`, `"$PP" agents token ann && "$PP" agents token lead`) // which asks no more
+	r := typed(`long enough\n`, `"$PP" agents token ann && "$PP" agents token lead`) // this does not ask again
 	if r.code != 0 || strings.Count(r.stdout, "pp.") != 2 || strings.Count(r.stdout, "Passphrase") != 1 {
 		t.Errorf("with the right one: %d %s", r.code, r.stdout)
 	}
@@ -81,7 +81,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// TestConfirmDialog: with [user] confirm the answer to an agent's dialog asks for the passphrase, and is none without.
+// TestConfirmDialog: with [user] confirm the answer to an agent's dialog asks for the passphrase, and does not count
+// without it.
 func TestConfirmDialog(t *testing.T) {
 	s := newTheatre(t)
 	file := filepath.Join(s.home, "config.toml")

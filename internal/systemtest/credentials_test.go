@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestP5_Browser: the cookie of a browser that the person has logged in counts in no browser that an agent runs.
+// TestP5_Browser: the cookie of a browser that the person has logged in is not valid in a browser that an agent
+// runs.
 func TestP5_Browser(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
@@ -44,7 +45,7 @@ func TestP5_Browser(t *testing.T) {
 	}
 }
 
-// TestP5_Scripts: what a credential for scripts may do, and what it may not.
+// TestP5_Scripts: the rights of a credential for scripts, and their limits.
 func TestP5_Scripts(t *testing.T) {
 	s := newTheatre(t)
 	token := "PENNYPOST_TOKEN=" + strings.Fields(s.must("credentials", "add", "nightly", "--for", "1h"))[0]
@@ -80,7 +81,7 @@ func TestP5_Scripts(t *testing.T) {
 	if out := s.must("waiting", "--json"); !strings.Contains(out, q.ID) {
 		t.Errorf("the question is settled: %s", out)
 	}
-	// It is listed, counts after a restart, and one of a room opens that room only.
+	// It is listed, is valid after a restart, and one for a room opens only that room.
 	one := "PENNYPOST_TOKEN=" + strings.Fields(s.must("credentials", "add", "one-room", "--room", "default"))[0]
 	s.must("stop")
 	if out := s.must("credentials"); !strings.Contains(out, "nightly") || !strings.Contains(out, "room default") ||
@@ -113,7 +114,7 @@ func TestP5_ScriptsOfAMachine(t *testing.T) {
 	c := newCloud(t)
 	s := c.ship(t, "laptop-2")
 	token := "PENNYPOST_TOKEN=" + strings.Fields(c.must(t, "credentials", "add", "nightly"))[0]
-	script := func(args ...string) result { // where no terminal is
+	script := func(args ...string) result { // without a terminal
 		cmd := exec.Command(binary, args...)
 		cmd.Dir, cmd.Env = s.dir, append(s.environ(), token)
 		return finishWith(cmd, &bytes.Buffer{})

@@ -26,7 +26,7 @@ type daemon struct {
 	err  error         // of Wait
 }
 
-// loopback makes the post office listen on a port that is free.
+// loopback makes the post office listen on a free port.
 const loopback = "--listen=127.0.0.1:0"
 
 // serve starts a post office and returns when it is open.
@@ -34,7 +34,7 @@ func (o *office) serve(args ...string) (*daemon, error) {
 	return o.serveBy(binary, args...)
 }
 
-// serveBy is serve for a program that becomes ours.
+// serveBy is serve through a program that then executes ours.
 func (o *office) serveBy(program string, args ...string) (*daemon, error) {
 	cmd := o.command(context.Background(), append([]string{"serve", "--json"}, args...)...)
 	cmd.Path = program
@@ -90,10 +90,10 @@ func (d *daemon) kill() {
 	<-d.done
 }
 
-// stopWithin is what is promised of a stop.
+// stopWithin is the promised time of a stop.
 const stopWithin = 10 * time.Second
 
-// terminate asks the post office to end, and says how that went.
+// terminate asks the post office to end, and reports how that went.
 func (d *daemon) terminate() error {
 	began := time.Now()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -114,7 +114,7 @@ func (d *daemon) terminate() error {
 	return nil
 }
 
-// buffer is a bytes.Buffer for a writer and readers that run at the same time.
+// buffer is a bytes.Buffer for a writer and concurrent readers.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

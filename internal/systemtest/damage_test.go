@@ -13,15 +13,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// damaged is a post office whose journals are damaged, each room's in another way: a room is opened as a whole, so
-// that one start serves for hundreds of damages.
+// damaged is a post office whose journals are damaged, each room's in another way: each room opens by itself, so one
+// start serves hundreds of damages.
 type damaged struct {
 	*office
 	lines [][]byte // of the undamaged journal, with their ends
 }
 
-// newDamaged writes a journal and stops the post office. Its last two lines are one batch: an agent that nobody knew,
-// and its message.
+// newDamaged writes a journal and stops the post office. Its last two lines are one batch: a new agent and its
+// message.
 func newDamaged(t *testing.T) *damaged {
 	t.Helper()
 	o := newOffice(t)
@@ -59,7 +59,7 @@ func (d *damaged) write(t *testing.T, room string, text []byte) {
 	}
 }
 
-// ids returns the messages whose lines begin in one of these lines.
+// ids returns the ids of the messages in these lines.
 func ids(t *testing.T, lines [][]byte) (out []mail.ID) {
 	t.Helper()
 	for _, l := range lines {
@@ -70,7 +70,7 @@ func ids(t *testing.T, lines [][]byte) (out []mail.ID) {
 	return out
 }
 
-// there returns the messages of a room, but for what the post office itself tells the person about the damage.
+// there returns the messages of a room, except the post office's own notices to the person about the damage.
 func there(t *testing.T, door *door, room string) (out []mail.ID) {
 	t.Helper()
 	for _, it := range fetch[mail.Page](t, door, http.StatusOK, http.MethodGet, "/api/v1/rooms/"+room+"/messages",
@@ -89,7 +89,7 @@ func sendInto(t *testing.T, door *door, room string) mail.ID {
 		`{"to":"builder","body":"after the damage"}`).ID
 }
 
-// TestCutAtEveryByte cuts the journal at every byte of its last batch. What was whole is there, the next send works,
+// TestCutAtEveryByte cuts the journal at every byte of its last batch. Complete lines survive, the next send works,
 // and both are still there after another start.
 func TestCutAtEveryByte(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		room := cutRoom(cut)
 		whole := wholeLines(d.lines, cut)
 		got := there(t, door, room)
-		// A line that lacks nothing but its end was not acknowledged, and may stay or go.
+		// A line that lacks only its end was not acknowledged, and may stay or go.
 		if w := ids(t, d.lines[:whole]); !slices.Equal(got, w) &&
 			!(cut == len(text)-1 && slices.Equal(got, ids(t, d.lines))) {
 			t.Errorf("cut at %d of %d, in line %d: messages %v, want %v", cut, len(text), whole+1, got, w)
@@ -129,7 +129,7 @@ func TestCutAtEveryByte(t *testing.T) {
 
 func cutRoom(cut int) string { return fmt.Sprintf("cut-%05d", cut) }
 
-// wholeLines returns how many lines lie before cut, ends included.
+// wholeLines returns how many lines are before cut, ends included.
 func wholeLines(lines [][]byte, cut int) (n int) {
 	for n < len(lines) && cut >= len(lines[n]) {
 		cut -= len(lines[n])
@@ -138,8 +138,8 @@ func wholeLines(lines [][]byte, cut int) (n int) {
 	return n
 }
 
-// TestFlippedBit flips one bit in a line in the middle: at each of its bytes in a room of its own. The room opens with
-// the rest, verify says which line it is, and the line is preserved byte for byte.
+// TestFlippedBit flips one bit in a line in the middle: at each of its bytes in its own room. The room opens with
+// the rest, verify names the line, and the line is preserved byte for byte.
 func TestFlippedBit(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t)
@@ -168,7 +168,7 @@ func TestFlippedBit(t *testing.T) {
 		v := fetch[mail.Verification](t, door, http.StatusOK, http.MethodPost, "/api/v1/rooms/"+room+"/verify", "")
 		var shown []byte
 		for _, p := range v.Problems {
-			if p.First == 0 { // what is missing has no line
+			if p.First == 0 { // a missing event has no line
 				shown = append(shown, d.line(t, room, p)...)
 			}
 		}
@@ -188,7 +188,7 @@ func TestFlippedBit(t *testing.T) {
 	}
 }
 
-// line returns the line that verify complains of.
+// line returns the line that verify reports.
 func (d *damaged) line(t *testing.T, room string, p mail.Problem) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(d.home, "rooms", room, p.File))

@@ -14,10 +14,10 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// offered is what a server of MCP offers: tools and prompts by name, as JSON.
+// offered is the offer of an MCP server: tools and prompts by name, as JSON.
 type offered map[string]any
 
-// offers returns what a client sees.
+// offers returns the offer that a client sees.
 func (a *agent) offers(t *testing.T) offered {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -41,7 +41,7 @@ func (a *agent) offers(t *testing.T) offered {
 	return got
 }
 
-// promised returns what a dialect says of an endpoint.
+// promised returns the offer that a dialect declares for an endpoint.
 func promised(t *testing.T, e dialect.Endpoint) offered {
 	t.Helper()
 	want := make(offered)
@@ -64,7 +64,7 @@ func plain(t *testing.T, v any) any {
 	return decode[any](t, text)
 }
 
-// desks is a post office with two workspaces: their agents may come to the endpoints of every dialect.
+// desks is a post office with two workspaces: their agents may use the endpoints of every dialect.
 type desks struct {
 	*office
 	daemon      *daemon
@@ -95,9 +95,8 @@ func (d *desks) connect(t *testing.T, era, path, token string) *agent {
 // at returns the path of an endpoint for an agent.
 func at(e dialect.Endpoint, agent string) string { return strings.ReplaceAll(e.Path, "{agent}", agent) }
 
-// TestDialectEndpoints holds that each endpoint offers its dialect's tools and prompts, all of them and no others,
-// over HTTP and, where that serves it, over stdio; that /mcp has the native ones only; and that an endpoint lets in
-// whom it is for.
+// TestDialectEndpoints holds that each endpoint offers exactly its dialect's tools and prompts, over HTTP and, where
+// available, over stdio; that /mcp has only the native ones; and that an endpoint lets in the agents that it is for.
 func TestDialectEndpoints(t *testing.T) {
 	t.Parallel()
 	d := newDesks(t)
@@ -141,7 +140,7 @@ func TestDialectEndpoints(t *testing.T) {
 	}
 }
 
-// refuses tries to come in without a credential, with another's, and for somebody who does not exist.
+// refuses tries to get in without a credential, with another's, and as an agent that does not exist.
 func (d *desks) refuses(t *testing.T, e dialect.Endpoint) {
 	t.Helper()
 	another, unknown := 200, 200

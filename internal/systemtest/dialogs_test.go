@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A set of a client and what runs in it: a client that notes of itself as Claude Code does, its hooks, and scripts of
-// the agent's shell, which run when the test says so.
+// scene is a client with its processes: a client that takes notes about itself as Claude Code does, its hooks, and
+// scripts of the agent's shell, which run when the test says so.
 type scene struct {
 	*theatre
 	agent string
@@ -61,11 +61,11 @@ func (s *theatre) client(agent string) *scene {
 }
 
 func (c *scene) end() {
-	_ = os.WriteFile(filepath.Join(c.dir, "end"), nil, 0o600) // without it, it ends by itself
+	_ = os.WriteFile(filepath.Join(c.dir, "end"), nil, 0o600) // without the file it ends by itself
 	<-c.done
 }
 
-// plays runs a part of the agent's shell, or of its client, and returns what that says.
+// plays runs a part of the agent's shell, or of its client, and returns its output.
 func (c *scene) plays(script string) string {
 	c.t.Helper()
 	c.n++
@@ -89,7 +89,7 @@ func (c *scene) plays(script string) string {
 
 const toolOf = `,"tool_name":"Bash","tool_input":{"command":"make deploy"}`
 
-// asks has the client show a dialog, and returns its card. The hook's answer comes into the file answer.
+// asks makes the client show a dialog, and returns its card. The hook's answer goes to the file answer.
 func (c *scene) asks() mail.Card {
 	c.t.Helper()
 	c.plays(`note waiting
@@ -107,7 +107,7 @@ func (c *scene) asks() mail.Card {
 	return card
 }
 
-// cards are what the person is asked.
+// cards are the questions to the person.
 func (s *theatre) cards() []mail.Card {
 	s.t.Helper()
 	var list mail.Cards
@@ -117,14 +117,14 @@ func (s *theatre) cards() []mail.Card {
 	return list.Cards
 }
 
-// answered is what the client's hook was given, "" if nothing.
+// answered returns the answer that the client's hook got, or "".
 func (c *scene) answered() string {
-	text, _ := os.ReadFile(filepath.Join(c.dir, "answer")) // without a hook there is none
+	text, _ := os.ReadFile(filepath.Join(c.dir, "answer")) // without a hook there is no answer
 	return strings.TrimSpace(string(text))
 }
 
-// TestP14_NobodyElseAnswers: an agent neither answers dialogs, its own or another's, nor sees them, nor says that the
-// person is away; by whatever way it tries.
+// TestP14_NobodyElseAnswers: an agent can neither answer dialogs, its own or another's, nor see them, nor say that
+// the person is away, whatever way it tries.
 func TestP14_NobodyElseAnswers(t *testing.T) {
 	s := newTheatre(t)
 	token := s.must("agents", "token", "ann")
@@ -175,7 +175,7 @@ func TestP14_NobodyElseAnswers(t *testing.T) {
 	if said := s.must("away"); !strings.Contains(said, "not away") {
 		t.Errorf("an agent has said that the person is away: %s", said)
 	}
-	// Scripts, below nobody's session, neither.
+	// Nor can scripts that run outside all sessions.
 	for _, args := range [][]string{{"answer", id, "allow"}, {"dialogs"}, {"away", "--for", "1h"}} {
 		r := s.runWith("", []string{"PENNYPOST_TOKEN=" + tokenIn(script)}, args...)
 		if r.code == 0 || a.answered() != "" {
@@ -203,7 +203,7 @@ func TestP14_NobodyElseAnswers(t *testing.T) {
 	}
 }
 
-// tokenIn is the credential that a command has made.
+// tokenIn is the credential in a command's output.
 func tokenIn(text string) string {
 	for _, word := range strings.Fields(text) {
 		if strings.HasPrefix(word, "pp") && strings.ContainsAny(word, ".-") {
@@ -213,15 +213,15 @@ func tokenIn(text string) string {
 	return ""
 }
 
-// TestP14_NoForgedEnd: what an agent's shell says in its hooks' place does not take a dialog off the desk at which its
-// client stands; nor does a made-up dialog stay.
+// TestP14_NoForgedEnd: messages from an agent's shell in place of its hooks do not remove a dialog from the desk
+// while its client shows it; nor does a made-up dialog stay.
 func TestP14_NoForgedEnd(t *testing.T) {
 	s := newTheatre(t)
 	a, b := s.client("asker"), s.client("other")
 	card := a.asks()
 	stands := func(after string) {
 		t.Helper()
-		for range 8 { // those who tend it have looked meanwhile
+		for range 8 { // the dialogs are checked meanwhile
 			open := false
 			for _, now := range s.cards() {
 				open = open || now.ID == card.ID
@@ -249,7 +249,7 @@ func TestP14_NoForgedEnd(t *testing.T) {
 		`"$PP" hook claude SessionEnd --as asker`)
 	stands("the end of the session, as another agent says")
 
-	// A made-up one: the client notes that it works.
+	// A made-up dialog: the client notes that it works.
 	b.plays(`hook PermissionRequest ',"tool_name":"Bash","tool_input":{"command":"echo harmless"}' >/dev/null 2>&1 &`)
 	eventually(t, "the made-up card has gone", func() bool {
 		for _, now := range s.cards() {
@@ -259,7 +259,7 @@ func TestP14_NoForgedEnd(t *testing.T) {
 		}
 		return true
 	})
-	// And one in another's name.
+	// And one in another agent's name.
 	b.plays(`printf '{"session_id":"s-asker","cwd":"%s","hook_event_name":"PermissionRequest","tool_name":"Bash",` +
 		`"tool_input":{"command":"rm -rf x"}}' "$PWD" | timeout 3 "$PP" hook claude PermissionRequest --as asker`)
 	for _, now := range s.cards() {

@@ -2,7 +2,7 @@ package systemtest
 
 import "testing"
 
-// TestDoctorLeavesNothing: the post office of doctor's trial has ended with doctor, though the trial's hook has made
+// TestDoctorLeavesNothing: the post office of doctor's trial ends with doctor, even though the trial's hook has made
 // doctor an agent's client there, which may not stop it.
 func TestDoctorLeavesNothing(t *testing.T) {
 	t.Parallel()

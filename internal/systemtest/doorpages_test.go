@@ -19,8 +19,8 @@ func readPage(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestTelegramDocs does what docs/telegram.md says, with the configuration that stands there, and compares what is
-// printed with the page.
+// TestTelegramDocs follows docs/telegram.md, with the configuration from that page, and compares the output with the
+// page.
 func TestTelegramDocs(t *testing.T) {
 	t.Parallel()
 	page := readPage(t, "telegram.md")
@@ -49,8 +49,7 @@ func TestTelegramDocs(t *testing.T) {
 	server.Shows(t, me.ID, "test")
 }
 
-// TestWakeDocs does what docs/wake.md says, with the configuration that stands there and an agent that was written for
-// tests.
+// TestWakeDocs follows docs/wake.md, with the configuration from that page and an agent written for tests.
 func TestWakeDocs(t *testing.T) {
 	t.Parallel()
 	page := readPage(t, "wake.md")

@@ -13,8 +13,8 @@ import (
 )
 
 // TestKilledAgentIsItself holds, for Pennypost's own tools and for each dialect whose names are sessions, that an
-// agent whose MCP server was killed, alone or with its client, is itself again when it is started again at once: it
-// has its name and its unread mail.
+// agent whose MCP server was killed, alone or with its client, has its name and its unread mail when it is restarted
+// immediately.
 func TestKilledAgentIsItself(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"", "agenties", "haak"} {
@@ -57,7 +57,7 @@ func TestKilledAgentIsItself(t *testing.T) {
 }
 
 // TestClosedTerminal holds that a session of HAAK lives as long as the client that ran its hook, whatever it does
-// meanwhile: when that was killed, the roster says so, and the role mail that it has not read is another's, at once.
+// meanwhile: once that is killed, the roster says so, and its unread role mail immediately goes to another agent.
 func TestClosedTerminal(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -111,8 +111,8 @@ func TestClosedTerminal(t *testing.T) {
 	}
 }
 
-// TestNameInContainer holds that an agent in a container keeps its name while it lives, although its client's number
-// is no process outside.
+// TestNameInContainer holds that an agent in a container keeps its name while it lives, although its client's
+// process id means nothing outside.
 func TestNameInContainer(t *testing.T) {
 	t.Parallel()
 	if err := exec.Command("unshare", "-pf", "--kill-child", "--mount-proc", "true").Run(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestEventsDocs types the examples of docs/events.md, with the configuration that stands there.
+// TestEventsDocs types the examples of docs/events.md, with the configuration from that page.
 func TestEventsDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/events.md")
 	check(t, err)

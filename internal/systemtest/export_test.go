@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestExportImport carries a room to another post office, in both formats. Every message comes back equal, with what
-// its readers did, whether it was in the archive or not; and the second import of the same file changes nothing.
+// TestExportImport carries a room to another post office, in both formats. Every message, archived or not, comes
+// back equal, with its readers' marks; and a second import of the same file changes nothing.
 func TestExportImport(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"jsonl", "json"} {
@@ -35,7 +35,7 @@ func TestExportImport(t *testing.T) {
 			if diff := cmp.Diff(carried(items), carried(to.exported(t))); diff != "" {
 				t.Errorf("exported and imported (-exported +imported):\n%s", diff)
 			}
-			// From there on it is a room like any other.
+			// From then on it is a room like any other.
 			to.must(t, "send", "--as", "builder", "--to", "user", "--reply-to", string(items[0].ID), "--body",
 				"after the move")
 			if p := ask[mail.Page](t, to, "history", "--thread", string(items[0].ID)); len(p.Messages) != 3 {
@@ -81,7 +81,7 @@ func registerTwo(t *testing.T, o *office) {
 	o.must(t, "agents", "register", "小克 builder")
 }
 
-// carriedItem is what of a message an import keeps: all of the message, and what its readers did.
+// carriedItem is the part of a message that an import keeps: the whole message, and its readers' marks.
 type carriedItem struct {
 	Message mail.Message
 	Done    string
@@ -95,13 +95,13 @@ func carried(items []mail.Item) (out []carriedItem) {
 				done = append(done, fmt.Sprintf("%s %s at %s by %s", d.Agent, d.State, d.At, d.Door))
 			}
 		}
-		it.By = "" // an import makes nobody's words the person's own
+		it.By = "" // an import makes no words the person's own
 		out = append(out, carriedItem{it.Message, strings.Join(done, "; ")})
 	}
 	return out
 }
 
-// TestImportRefused holds that a file with one bad message changes nothing, and that the answer says which one it is.
+// TestImportRefused holds that a file with one bad message changes nothing, and that the answer names that message.
 func TestImportRefused(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

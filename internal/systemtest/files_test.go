@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// fewFiles puts a program of this name before ours in the path: a post office that may have n files open.
+// fewFiles puts a program of the same name ahead of ours in the path: a post office that may have n open files.
 func (o *office) fewFiles(t *testing.T, n int) {
 	t.Helper()
 	script := "#!/bin/sh\nulimit -n " + strconv.Itoa(n) + "\nexec " + binary + ` "$@"` + "\n"
@@ -22,7 +22,7 @@ func (o *office) fewFiles(t *testing.T, n int) {
 	}
 }
 
-// flood opens connections to an address until n were made, or nothing more goes.
+// flood opens connections to an address until there are n, or no more succeed.
 func flood(t *testing.T, network, address string, n int) (conns []net.Conn) {
 	t.Helper()
 	for range n {
@@ -41,8 +41,8 @@ func hangUp(conns []net.Conn) {
 	}
 }
 
-// A post office whose file descriptors are all wanted sheds connections and says so; what is connected, and what is in
-// journals, does not notice.
+// A post office that runs out of file descriptors sheds connections and says so; existing connections and journals
+// are not affected.
 func TestOutOfFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such limit")
@@ -92,7 +92,7 @@ func countMessages(w *watcher) (n int) {
 	return n
 }
 
-// until waits for what is to come true.
+// until waits for a condition.
 func until(t *testing.T, what string, true func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !true(); time.Sleep(10 * time.Millisecond) {

@@ -15,10 +15,11 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// formats are the commits that began to write something else into a journal, with what that was. Of each, testdata has
-// a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a compaction and
-// what came after it, and what the commit began. The sessions of its dialogs and claims have ended there. home-v1 and
-// home-names are two more. No room here has events of bridges: these say where files are on a machine.
+// formats are the commits that began to write something new into a journal, and a description of that. For each,
+// testdata has a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a
+// compaction and later events, and what the commit began. The sessions of its dialogs and claims have ended there.
+// home-v1 and home-names are two more. No room here has events of bridges: these contain paths of files on a
+// machine.
 var formats = []struct{ commit, began string }{
 	{"da27c4f0", "the first that worked: version 1, agents, messages, receipts, checkpoints"},
 	{"ee028635", "turns of a session"},
@@ -31,7 +32,7 @@ var formats = []struct{ commit, began string }{
 	{"70cfeb9d", "claims, dialogs, what is sent later"},
 }
 
-// begun is what of that is seen in a room, in answers in JSON.
+// begun is how that appears in a room, in answers in JSON.
 var begun = map[string][]struct {
 	args []string
 	has  string
@@ -43,7 +44,7 @@ var begun = map[string][]struct {
 		{[]string{"agents"}, `"last_session":"session-of-clerk"`}, {[]string{"dialogs"}, `"dialogs":[]`}},
 }
 
-// TestFormats opens a room of each format, reads its mail, goes on with it, and opens it again.
+// TestFormats opens a room of each format, reads its mail, adds to it, and opens it again.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -71,7 +72,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// keepForever has nothing expire or go to the archive by its age: homes of testdata are as old as they are.
+// keepForever disables expiry and archiving by age: homes in testdata keep getting older.
 func (o *office) keepForever(t *testing.T) {
 	t.Helper()
 	const config = "[room.retention]\nage = \"40000d\"\n[room.ttl]\nagent = \"40000d\"\nall = \"40000d\"\n"
@@ -84,7 +85,7 @@ func (o *office) keepForever(t *testing.T) {
 	}
 }
 
-// readFormat looks at a room of testdata/formats that was opened so many times.
+// readFormat examines a room of testdata/formats after round openings.
 func (o *office) readFormat(t *testing.T, room string, round int) {
 	bodies := func(args ...string) (all []string) {
 		for _, it := range ask[mail.Page](t, o, append(args, "--room", room)...).Messages {
@@ -133,8 +134,8 @@ func (o *office) readFormat(t *testing.T, room string, round int) {
 	}
 }
 
-// TestNewerJournal: a room that a newer Pennypost has written is refused by name, and left byte for byte, whatever is
-// asked of it; the other rooms go on.
+// TestNewerJournal: a room that a newer Pennypost has written is refused by name, and left unchanged byte for byte,
+// whatever the request; the other rooms still work.
 func TestNewerJournal(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -163,8 +164,8 @@ func TestNewerJournal(t *testing.T) {
 	}
 }
 
-// TestNewerRoomOnServers: a machine with a newer Pennypost has said in a room of the servers what one must know. This
-// one refuses the room by name, at once and when it is started again, and goes on with the others; what is on the
+// TestNewerRoomOnServers: a machine with a newer Pennypost has recorded its requirement in a room on the servers.
+// This one refuses the room by name, immediately and after a restart, and continues with the others; the room on the
 // servers stays as it is.
 func TestNewerRoomOnServers(t *testing.T) {
 	t.Parallel()

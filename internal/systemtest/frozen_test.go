@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// answerWithin is what is promised of a call to a post office that takes connections and does not answer, and what
-// starting a process may add on a busy machine.
+// answerWithin is the promised time of a call to a post office that accepts connections but does not answer, plus
+// the time that starting a process may take on a busy machine.
 const answerWithin = 10*time.Second + 5*time.Second
 
-// A post office that is stopped, as by SIGSTOP, holds nobody for long; what was sent with a key meanwhile is sent
-// once.
+// A post office that is stopped, as by SIGSTOP, delays no client for long; messages sent with a key meanwhile are
+// sent once.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -46,7 +46,7 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// What waits when the post office freezes ends too.
+// Calls that wait when the post office freezes end too.
 func TestFreezesUnderWaits(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// theatre is where the lines of the gate's table are tried: a post office with the agents ann and lead, who leads.
+// theatre tries the lines of the gate's table: a post office with the agents ann and lead, the orchestrator.
 type theatre struct {
 	*office
 	t *testing.T
 }
 
-// joinedTheatre is one on a machine that uses the post office of another.
+// joinedTheatre is a theatre on a machine that uses another's post office.
 func joinedTheatre(t *testing.T) *theatre {
 	t.Helper()
 	if runtime.GOOS != "linux" || seat == nil {
@@ -68,7 +68,7 @@ func (s *theatre) shell(sh, script, body string, args ...string) result {
 	return finishWith(cmd, strings.NewReader(""))
 }
 
-// sent returns as whom a message was sent, "" if none has that body. It waits for what was left behind to end.
+// sent returns the sender of the message with that body, or "". It waits for background processes to end.
 func (s *theatre) sent(body string) string {
 	s.t.Helper()
 	var page struct {
@@ -91,8 +91,8 @@ func (s *theatre) sent(body string) string {
 	return ""
 }
 
-// inSession is a script that runs another inside of the session of an agent: a client that no shell is, whose hook has
-// told of it. The session of one whose name begins with e is in another room.
+// inSession returns a script that runs another inside an agent's session: a client that is no shell, whose hook has
+// reported it. If the agent's name begins with e, its session is in another room.
 func inSession(agent, script string) string {
 	room := "$PENNYPOST_ROOM"
 	if agent[0] == 'e' {
@@ -108,7 +108,7 @@ func inSession(agent, script string) string {
 	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
 }
 
-// inThreads is a script that runs another in the thread of an agent, in a program that runs two agents.
+// inThreads returns a script that runs another in the thread of an agent, in a program that runs two agents.
 func inThreads(agent, other, script string) string {
 	hooks := ""
 	for _, a := range []string{other, agent} {
@@ -118,33 +118,32 @@ func inThreads(agent, other, script string) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	thread := "exec env CODEX_THREAD_ID=s-" + agent + " sh -c " + quote(script)
 	return "printf '%s\\0' " + quote(hooks) + " " + quote(thread) +
-		" | xargs -0 -n1 sh -c" // which starts one shell for the hooks, and one in the thread
+		" | xargs -0 -n1 sh -c" // it starts one shell for the hooks, and one in the thread
 }
 
-// under is a script that runs a program, with arguments, where no terminal is, under the name of another and as its
-// session's first process: cron, sshd and the like start programs so.
+// under returns a script that runs a program with arguments, without a terminal, under the name of another and as
+// its session's first process, as cron, sshd and the like do.
 func under(name, program, args string) string {
 	return `mkdir -p "$ROOT/as" && cp "$(command -v ` + program + `)" "$ROOT/as/` + name + `" && setsid -w "$ROOT/as/` + name + `" ` + args
 }
 
-// service is a script that sends where no terminal is, below a program of a name.
+// service returns a script that sends without a terminal, below a program with that name.
 func service(name, as string) string { return under(name, "timeout", "9 sh -c '"+send+as+"'") }
 
-// detachedTmux is how a script begins a command in a tmux that nobody is attached to.
+// detachedTmux begins a command in a tmux without an attached client.
 const detachedTmux = `tmux -L pp$$ -f /dev/null new-session -d -s x `
 
 const send = `"$PP" send --to user --body "$BODY"`
 const cleanSend = `$CLEAN "$PP" send --to user --body "$BODY"`
 
-// TestP5_Gate tries the lines of the table in docs/security.md with real processes: from where a process may speak as
-// the user, and from where it may not, whatever it says.
+// TestP5_Gate tries the lines of the table in docs/security.md with real processes: where a process may speak as the
+// user, and where it may not, whatever it says.
 func TestP5_Gate(t *testing.T) {
 	t.Run("here", func(t *testing.T) { tryGate(t, newTheatre(t), false) })
 	t.Run("on a machine that has joined", func(t *testing.T) { tryGate(t, joinedTheatre(t), true) })
 }
 
-// tryGate tries the lines; joined says that those about credentials, which are made where the post office is, are left
-// out.
+// tryGate tries the lines; joined leaves out those about credentials, which are made where the post office is.
 func tryGate(t *testing.T, s *theatre, joined bool) {
 	var nightly, bob, tcp string
 	var operator []byte
@@ -159,10 +158,10 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 	}
 	for i, line := range []struct {
 		name   string
-		sh     string // personSh: in the person's terminal; "sh": where no person is
+		sh     string // personSh: in the person's terminal; "sh": without a person
 		script string
-		from   string // as whom the message is sent; "": it is refused
-		needs  string // a program
+		from   string // the sender of the message; "": it is refused
+		needs  string // a required program
 	}{
 		{"a terminal", personSh, send, "user", ""},
 		{"a pipe in a terminal", personSh, "echo x | " + send + " | cat", "user", ""},
@@ -304,7 +303,7 @@ func (s *theatre) credentials() (nightly string, operator []byte, bob string) {
 	return nightly, operator, s.must("agents", "token", "bob")
 }
 
-// tokenSocket has the post office listen at ROOT/tokens.sock, and at a port of loopback.
+// tokenSocket makes the post office listen at ROOT/tokens.sock, and at a port of loopback.
 func (s *theatre) tokenSocket(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(s.home, "config.toml")
@@ -317,7 +316,7 @@ func (s *theatre) tokenSocket(t *testing.T) {
 	s.must("agents")
 }
 
-// TestP5_OtherUser: a process of another user, or in a container of its own, gets nothing but what its token says.
+// TestP5_OtherUser: a process of another user, or in its own container, gets only the access of its token.
 func TestP5_OtherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root becomes another user")
@@ -364,7 +363,7 @@ func TestP5_OtherUser(t *testing.T) {
 			t.Errorf("%s: %d %s", what, r.code, r.stdout)
 		}
 	}
-	// Nor would the socket let it in if the data directory were open to it: the kernel says who has called.
+	// Nor would the socket let it in if the data directory were open to it: the kernel identifies the caller.
 	for path, mode := range map[string]os.FileMode{s.home: 0o711, filepath.Join(s.home, "pennypost.sock"): 0o666} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
@@ -386,8 +385,7 @@ func TestP5_OtherUser(t *testing.T) {
 	}
 }
 
-// TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for
-// the person.
+// TestP5_OutsideOfSight: a post office in a container does not take callers that it cannot see for the person.
 func TestP5_OutsideOfSight(t *testing.T) {
 	t.Run("here", func(t *testing.T) { outOfSight(t, newTheatre(t), "serve") })
 	t.Run("on a machine that has joined", func(t *testing.T) { outOfSight(t, joinedTheatre(t), "relay") })
@@ -424,8 +422,8 @@ func outOfSight(t *testing.T, s *theatre, office string) {
 	}
 }
 
-// TestP5_ProcOfOthers: in a process namespace that has the /proc of another, a number leads to somebody else's process
-// there. Who takes the number that the person's shell has outside is not the person.
+// TestP5_ProcOfOthers: in a process namespace that has the /proc of another, a process id leads to another process
+// there. A caller whose id equals that of the person's shell outside is not the person.
 func TestP5_ProcOfOthers(t *testing.T) {
 	s := newTheatre(t)
 	s.must("stop")

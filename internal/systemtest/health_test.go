@@ -16,12 +16,12 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// told is within which it is to be said that a server has stopped, with much to spare: five seconds is what it takes
-// where the processors have nothing else to do. The log has the figures.
+// told is the time within which a stopped server must be reported, with a large margin: five seconds suffice where
+// the processors are idle. The log has the figures.
 const told = 10 * time.Second
 
-// TestServersHealth ends and stops servers of three, as people, power cuts and hanging disks do, and holds that
-// machines, doctor, the pages and one notification of three machines say so within seconds, and that it is over.
+// TestServersHealth ends and stops some of three servers, as people, power cuts and hanging disks do, and holds that
+// machines, doctor, the pages and one notification from the three machines report it within seconds, and its end.
 func TestServersHealth(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -74,7 +74,7 @@ func TestServersHealth(t *testing.T) {
 		}
 		return n
 	}
-	// A busy machine may look like a server that stands still; who tells is one all the same.
+	// A busy machine may look like a stopped server; still only one machine tells the person.
 	tellers := func(words string) (n int) {
 		who := make(map[string]bool)
 		for line := range strings.Lines(read()) {
@@ -162,7 +162,7 @@ func TestServersHealth(t *testing.T) {
 	}
 }
 
-// pageOf logs a browser in to the pages of an office, and returns what reads its first page.
+// pageOf logs a browser in to the pages of an office, and returns a function that reads its first page.
 func pageOf(t *testing.T, o *office) func() string {
 	t.Helper()
 	link := strings.Fields(o.must(t, "open", "--print", "--plain"))[0]

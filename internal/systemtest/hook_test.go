@@ -23,7 +23,7 @@ func (o *office) hooks(c hooktest.Client, session string, env ...string) *hookte
 		}}
 }
 
-// stateOf returns where a message stands with an agent.
+// stateOf returns the state of a message for an agent.
 func (o *office) stateOf(t testing.TB, id mail.ID, agent mail.Name) mail.DeliveryState {
 	t.Helper()
 	for line := range strings.Lines(o.must(t, "export")) {
@@ -56,9 +56,9 @@ func (o *office) agentState(t testing.TB, name mail.Name) mail.State {
 	return ""
 }
 
-// TestHooks takes each client through a session, with the real program for a hook: the start of the session starts the
-// post office; mail is told at the start, in the middle of a turn and at its end; a cancel stops tools; what was told
-// is recorded.
+// TestHooks takes each client through a session, with the real program for a hook: the start of the session starts
+// the post office; mail is announced at the start, in the middle of a turn and at its end; a cancel stops tools;
+// announced mail is recorded.
 func TestHooks(t *testing.T) {
 	for _, c := range hooktest.Clients() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestToldCommandWorks holds that the command by which an agent is told to mark its mail works as it stands, in that
+// TestToldCommandWorks holds that the command that tells an agent how to mark its mail works verbatim, in that
 // agent's shell.
 func TestToldCommandWorks(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestUnattendedSessionEnds(t *testing.T) {
 	o := newOffice(t)
 	o.hooks(hooktest.Claude(), "s1").Start("startup")
 	stop := `{"session_id":"s1","cwd":"` + o.dir + `","hook_event_name":"Stop","stop_hook_active":false}`
-	// A hook that waits is killed with its test's command after a minute, and then has another status.
+	// A waiting hook is killed after a minute, with the test's command, and then has another status.
 	r := o.runWith(stop, []string{"CLAUDE_CODE_SESSION_ATTENDED=0"}, "hook", "claude", "wait")
 	if r.code != 0 || r.stdout+r.stderr != "" {
 		t.Errorf("the hook ended with %d, %q, %q; want silence", r.code, r.stdout, r.stderr)
@@ -154,7 +154,7 @@ func TestUnattendedSessionEnds(t *testing.T) {
 }
 
 // TestHooksAndServerAreOneSession holds that a client's hooks and its MCP server are the same agent, whichever comes
-// first, and that a second client in the same directory is another.
+// first, and that a second client in the same directory is another agent.
 func TestHooksAndServerAreOneSession(t *testing.T) {
 	for _, first := range []string{"hooks", "server"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -198,15 +198,15 @@ func TestHooksAndServerAreOneSession(t *testing.T) {
 	}
 }
 
-// asUser returns the same office for a person, in whose environment no agent's variable is.
+// asUser returns the same office for a person, whose environment has no agent's variable.
 func (o *office) asUser() *office {
 	u := *o
 	u.env = nil
 	return &u
 }
 
-// TestHooksWithoutOffice holds that a hook does not disturb its client when there is no post office, or none that
-// answers, or another program in its place, and that mail waits meanwhile.
+// TestHooksWithoutOffice holds that a hook does not disturb its client when there is no post office, or a silent
+// one, or another program in its place, and that mail waits meanwhile.
 func TestHooksWithoutOffice(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -252,7 +252,7 @@ func TestHooksWithoutOffice(t *testing.T) {
 	}
 }
 
-// stranger answers on a socket what no post office of this version would.
+// stranger answers on a socket as no post office of this version would.
 func stranger(t *testing.T, path string) {
 	os.Remove(path)
 	l, err := net.Listen("unix", path)
@@ -273,7 +273,7 @@ func stranger(t *testing.T, path string) {
 	}()
 }
 
-// TestHookNobodyReads holds that a hook whose client has gone marks nothing.
+// TestHookNobodyReads holds that a hook whose client has exited marks nothing.
 func TestHookNobodyReads(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -298,7 +298,7 @@ func TestHookNobodyReads(t *testing.T) {
 	}
 }
 
-// TestHookIsNeverAnError holds that no way to call a hook ends with a status that a client would take for an order to
+// TestHookIsNeverAnError holds that no call of a hook ends with a status that a client would take for an order to
 // stop.
 func TestHookIsNeverAnError(t *testing.T) {
 	t.Parallel()

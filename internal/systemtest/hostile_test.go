@@ -17,10 +17,11 @@ import (
 	"time"
 )
 
-// huge is the size of a request that nobody can mean, in bytes.
+// huge is the size of an absurd request, in bytes.
 const huge = 100 << 20
 
-// hugeMemory bounds what the post office may have needed for it, in kB: it must not have kept even one of them.
+// hugeMemory bounds the memory that the post office may have used for it, in kB: it must not have kept even one of
+// them.
 const hugeMemory = 90 << 10
 
 // repeated is an endless reader of one byte.
@@ -33,7 +34,7 @@ func (r repeated) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// blankLines is an endless reader of lines with nothing in them.
+// blankLines is an endless reader of empty lines.
 type blankLines struct{}
 
 func (blankLines) Read(p []byte) (int, error) {
@@ -48,8 +49,8 @@ func hugeDraft() io.Reader {
 		strings.NewReader(`"}`))
 }
 
-// TestHugeRequests sends 100 MB through every door. Each refuses it in words, and the post office neither stores nor
-// remembers it.
+// TestHugeRequests sends 100 MB through every door. Each refuses it with an error text, and the post office neither
+// stores it nor keeps it in memory.
 func TestHugeRequests(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t)
@@ -80,8 +81,8 @@ func TestHugeRequests(t *testing.T) {
 	p.unharmed(t)
 }
 
-// postHuge sends 100 MB and reads the answer meanwhile, as long as the far end takes it: it comes before the
-// connection breaks.
+// postHuge sends 100 MB and reads the answer meanwhile, for as long as the server accepts the body: the answer comes
+// before the connection breaks.
 func (p *patient) postHuge(t *testing.T, path string, chunked bool, body io.Reader) (status int, text string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, p.door.base+path, body)
@@ -113,7 +114,7 @@ func (p *patient) postHuge(t *testing.T, path string, chunked bool, body io.Read
 	return resp.StatusCode, string(answer)
 }
 
-// peak returns the most memory that the post office has had, in kB. Where that cannot be known it is 0.
+// peak returns the peak memory of the post office, in kB. Where that is unknown it is 0.
 func (p *patient) peak(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
@@ -128,8 +129,8 @@ func (p *patient) peak(t *testing.T) int {
 	return kb
 }
 
-// TestHostileStdio writes to "pennypost mcp" what is no message of MCP, a line of 100 MB among it. Each gets an error
-// for an answer, and the session goes on.
+// TestHostileStdio writes lines to "pennypost mcp" that are no messages of MCP, one of them 100 MB long. Each is
+// answered with an error, and the session continues.
 func TestHostileStdio(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -166,7 +167,7 @@ func TestHostileStdio(t *testing.T) {
 	}
 }
 
-// rawMCP speaks MCP over pipes without knowing what it says.
+// rawMCP speaks MCP over pipes without interpreting it.
 type rawMCP struct {
 	in  io.Writer
 	out *bufio.Reader
@@ -205,7 +206,7 @@ type rawAnswer struct {
 
 func (s *rawMCP) ask(t *testing.T, line io.Reader) (a rawAnswer) {
 	t.Helper()
-	// A line of 100 MB may be refused before all of it was read.
+	// A line of 100 MB may be refused before all of it is read.
 	if _, err := io.Copy(s.in, io.MultiReader(line, strings.NewReader("\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func (s *rawMCP) ask(t *testing.T, line io.Reader) (a rawAnswer) {
 	return a
 }
 
-// call asks what has to be answered well.
+// call sends a request that must succeed.
 func (s *rawMCP) call(t *testing.T, line string) {
 	t.Helper()
 	if a := s.ask(t, strings.NewReader(line)); a.Error != nil || !bytes.Contains(a.raw, []byte(`"result"`)) {

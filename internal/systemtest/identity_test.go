@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestOneNameManySessions has sessions claim one name at the same time. Each gets a name of its own.
+// TestOneNameManySessions makes sessions claim one name at the same time. Each gets a name of its own.
 func TestOneNameManySessions(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -36,7 +36,7 @@ func TestOneNameManySessions(t *testing.T) {
 	}
 }
 
-// TestSessionNamesItself holds that an agent that was given no name gets one from its client and directory, never the
+// TestSessionNamesItself holds that an agent without a given name gets one from its client and directory, never the
 // user's, and that its next session has it again.
 func TestSessionNamesItself(t *testing.T) {
 	t.Parallel()

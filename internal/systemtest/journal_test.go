@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestHomeOfVersion1 opens a home that the version before the chained journal (c022e87) wrote: what was unread is,
-// what was read is not, the archive is there, and the token opens its mailbox. It goes on, and nothing is missing.
+// TestHomeOfVersion1 opens a home of the version before the chained journal (c022e87): unread mail is unread, read
+// mail is read, the archive is there, and the token opens its mailbox. The home works, and nothing is missing.
 func TestHomeOfVersion1(t *testing.T) {
 	t.Parallel()
 	const token = "pp.bGFi.3OSIC6462FPJZT4W6PGHSZEV73" // of builder
@@ -56,9 +56,9 @@ func TestHomeOfVersion1(t *testing.T) {
 	}
 }
 
-// TestHomeOfManyNames opens a home that a Pennypost wrote which kept marks by names: ann was shown two letters, became
-// bea, read one of them under that name, and the journal was compacted, which took the renaming out; then she became
-// cleo and archived the other. Her mail, her marks, what was bound to her and her keys are one agent's.
+// TestHomeOfManyNames opens a home of a Pennypost that kept marks by name: ann was shown two letters, became bea,
+// read one of them under that name, and the journal was compacted, which removed the renaming; then she became cleo
+// and archived the other. Her mail, her marks, everything bound to her and her keys belong to one agent.
 func TestHomeOfManyNames(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -103,9 +103,9 @@ func TestHomeOfManyNames(t *testing.T) {
 	}
 }
 
-// TestChangedWhileOpen does to the files of a running post office what people and programs do, and sends three
-// messages: what is acknowledged is there after a restart, the person is told, and a file that took the journal's
-// place is kept.
+// TestChangedWhileOpen changes the files of a running post office as people and programs do, and sends three
+// messages: acknowledged messages are there after a restart, the person is told, and a file that replaced the
+// journal is kept.
 func TestChangedWhileOpen(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(o *office, path string) error{
@@ -168,8 +168,8 @@ func TestChangedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesAbsences damages journals of a stopped post office as an editor, a bad disk or a backup does: verify
-// of today's predecessor said "0 problems" to each.
+// TestVerifyNamesAbsences damages journals of a stopped post office as an editor, a bad disk or a backup does: an
+// earlier verify said "0 problems" to each.
 func TestVerifyNamesAbsences(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t)

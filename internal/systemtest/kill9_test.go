@@ -25,14 +25,14 @@ const (
 	hotMessages = 2000
 )
 
-// TestKill9 kills the post office again and again under senders that go on. Afterwards every message that was
-// acknowledged is there once, with the id that was told; no other is there twice; and each sender's messages stand in
-// the order in which they were sent.
+// TestKill9 kills the post office again and again while senders keep sending. Afterwards every acknowledged message
+// is there once, with the id in the answer; no other is there twice; and each sender's messages are in the order in
+// which they were sent.
 func TestKill9(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	writeConfig(t, o, fmt.Sprintf("[room.retention]\ncount = %d\n", hotMessages))
-	o.mustServe(t).kill() // makes the directories
+	o.mustServe(t).kill() // this makes the directories
 	all := make([]*sender, senders)
 	o.restart(t, 0)
 	o.must(t, "agents", "register", "sink")
@@ -50,7 +50,7 @@ func TestKill9(t *testing.T) {
 	for round := range kills {
 		before := acked.Load()
 		eventually(t, "every sender has sent something", func() bool { return acked.Load() >= before+senders })
-		time.Sleep(rand.N(40 * time.Millisecond)) // to hit any moment
+		time.Sleep(rand.N(40 * time.Millisecond)) // the kill may hit any moment
 		o.killDaemon(t)
 		o.restart(t, round+1)
 	}
@@ -77,7 +77,7 @@ func writeConfig(t *testing.T, o *office, text string) {
 	}
 }
 
-// restart starts the post office that was killed: by hand in one round, by a command that needs it in the next.
+// restart starts the killed post office: by hand in one round, through a command that needs it in the next.
 func (o *office) restart(t *testing.T, round int) {
 	t.Helper()
 	if round%2 == 0 {
@@ -87,7 +87,7 @@ func (o *office) restart(t *testing.T, round int) {
 	}
 }
 
-// killDaemon kills the post office, whoever started it, and waits until it is gone: a process that dies accepts
+// killDaemon kills the post office, whoever started it, and waits until it is gone: a dying process accepts
 // connections for a moment.
 func (o *office) killDaemon(t *testing.T) {
 	t.Helper()
@@ -98,11 +98,11 @@ func (o *office) killDaemon(t *testing.T) {
 	eventually(t, "the killed post office is gone", func() bool { return !o.locked() })
 }
 
-// sender sends numbered messages, one after the other, and keeps account.
+// sender sends numbered messages, one after the other, and keeps a record.
 type sender struct {
 	id   string
 	send func(body, key string) (mail.ID, error)
-	// keyed senders send a message again, with the same key, until it is acknowledged. The others go on with the next
+	// keyed senders repeat a message, with the same key, until it is acknowledged. The others continue with the next
 	// one.
 	keyed bool
 
@@ -124,7 +124,7 @@ func (o *office) newSender(t *testing.T, i int) *sender {
 		}
 		return s
 	}
-	o.env = []string{"PENNYPOST_AUTOSTART=0"} // it is the test that starts post offices
+	o.env = []string{"PENNYPOST_AUTOSTART=0"} // only the test starts post offices
 	a := o.mustAgent(t, eras()[i%2], "--as", s.id)
 	o.env = nil
 	s.send = func(body, _ string) (mail.ID, error) {
@@ -151,7 +151,7 @@ func (s *sender) run(stop chan struct{}, acked *atomic.Int64) {
 			s.acked[n] = id
 			acked.Add(1)
 		} else {
-			time.Sleep(time.Millisecond) // nobody listens just now
+			time.Sleep(time.Millisecond) // no one listens just now
 		}
 		if err == nil || !s.keyed {
 			s.tried++
@@ -161,7 +161,7 @@ func (s *sender) run(stop chan struct{}, acked *atomic.Int64) {
 
 func (s *sender) body(n int) string { return fmt.Sprintf("%s %d", s.id, n) }
 
-// exported returns all messages of the default room, the archived ones too.
+// exported returns all messages of the default room, including archived ones.
 func (o *office) exported(t *testing.T) (items []mail.Item) {
 	t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(o.must(t, "export")))
@@ -172,7 +172,7 @@ func (o *office) exported(t *testing.T) (items []mail.Item) {
 	return items
 }
 
-// checkSent compares what is there with what the senders were told.
+// checkSent compares the messages with the senders' records.
 func checkSent(t *testing.T, all []*sender, items []mail.Item) {
 	t.Helper()
 	byID := make(map[string]*sender)

@@ -11,7 +11,7 @@ import (
 
 const machinesPage = "../../docs/machines.md"
 
-// pageStep is a command of the page and what is printed then.
+// pageStep is a command of the page and its output.
 type pageStep struct {
 	machine, command string
 	prints           []string
@@ -38,7 +38,7 @@ func machinesPart(t *testing.T, part int) string {
 	return parts[part]
 }
 
-// pageBlocks returns what stands in blocks of a language.
+// pageBlocks returns the texts in blocks of a language.
 func pageBlocks(page, language string) (texts []string) {
 	for i, block := range strings.Split(page, "```") {
 		if text, ok := strings.CutPrefix(block, language+"\n"); ok && i%2 == 1 {
@@ -48,7 +48,7 @@ func pageBlocks(page, language string) (texts []string) {
 	return texts
 }
 
-// machineSteps reads the blocks of commands: "NAME$ COMMAND", and below it what it prints.
+// machineSteps reads the blocks of commands: "NAME$ COMMAND", with its output below.
 func machineSteps(page string) (steps []pageStep) {
 	prompt := regexp.MustCompile(`^([a-z]+)\$ (.*)$`)
 	for _, text := range pageBlocks(page, "console") {
@@ -65,7 +65,7 @@ func machineSteps(page string) (steps []pageStep) {
 	return steps
 }
 
-// typed types a command in a shell on a machine, whose errors are printed among the rest.
+// typed types a command in a shell on a machine, which prints errors along with the output.
 func typed(t *testing.T, o *office, command string) result {
 	t.Helper()
 	cmd := o.command(t.Context(), "-c", "exec 2>&1; "+command)
@@ -73,7 +73,7 @@ func typed(t *testing.T, o *office, command string) result {
 	return finishWith(cmd, nil)
 }
 
-// is reports whether a command did what the page has: it printed those lines, anywhere; or, where the page has none,
+// is reports whether a command did as on the page: it printed the lines there, in any place; or, if the page has none,
 // it succeeded.
 func (s *pageStep) is(r result, page *strings.Replacer) bool {
 	if len(s.prints) == 0 {
@@ -83,13 +83,13 @@ func (s *pageStep) is(r result, page *strings.Replacer) bool {
 	return regexp.MustCompile(`^(?:.*\n)*?` + pattern).MatchString(r.stdout)
 }
 
-// not says what a command printed instead of what the page has.
+// not describes the output of a command that differs from the page.
 func (s *pageStep) not(r result) string {
 	return fmt.Sprintf("%s$ %s: exit %d\n%s\nThe page has:\n%s", s.machine, s.command, r.code, r.stdout,
 		strings.Join(s.prints, "\n"))
 }
 
-// What the page has for what differs from one time to the next.
+// The page's values for parts of the output that differ from run to run.
 const (
 	pageURL  = "https://192.168.1.5:8766"
 	pageCode = "h059h6e9zmzr5thgqsajndw8rdk75kxx008wpfv28pa8qk0q"

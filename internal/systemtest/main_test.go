@@ -14,13 +14,13 @@ import (
 	"pennypost/internal/persontest"
 )
 
-// binary is the program under test: the front, with the other programs beside it. TestMain sets it, once, and the
-// terminal in which the person's commands run.
+// binary is the program under test: the front, next to the other programs. TestMain sets it, once, and the terminal
+// in which the person's commands run.
 var (
 	binary string
 	seat   *persontest.Terminal
 	person string // runs binary in the terminal
-	// personSh runs a shell there. What that calls binary is below it.
+	// personSh runs a shell there. A binary called from it runs below it.
 	personSh string
 )
 

@@ -37,8 +37,8 @@ func (m *mcpDoor) connect(t *testing.T, era, token string) *agent {
 	return a
 }
 
-// TestMCPDay is an agent's day over streamable HTTP and over stdio: it reads, marks, writes, waits with signs of life,
-// and is told of what changes in its mailbox.
+// TestMCPDay is an agent's day over streamable HTTP and over stdio: it reads, marks, writes, waits with signs of
+// life, and is told of changes in its mailbox.
 func TestMCPDay(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {
@@ -120,7 +120,7 @@ func (m *mcpDoor) waits(t *testing.T, a *agent) {
 	}
 }
 
-// subscribes is told of new mail, and not of what concerns others.
+// subscribes gets notices of new mail, and none of mail that concerns others.
 func (m *mcpDoor) subscribes(t *testing.T, a *agent) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -157,7 +157,7 @@ func (m *mcpDoor) subscribes(t *testing.T, a *agent) {
 	}
 }
 
-// Requests as they stand on the wire: the first of a session, and one without a session.
+// Requests as sent: the first of a session, and one without a session.
 const (
 	initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	listTools  = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -169,7 +169,7 @@ func (m *mcpDoor) post(token, query, body string, fields ...string) (answer, err
 		append(fields, "Accept: application/json, text/event-stream")...)
 }
 
-// mcpCaller is somebody who calls /mcp.
+// mcpCaller is a client that calls /mcp.
 type mcpCaller struct {
 	name, token string
 	status      int
@@ -198,8 +198,7 @@ func (m *mcpDoor) callers() []mcpCaller {
 	}
 }
 
-// TestMCPCredentials holds that /mcp believes nobody without a credential, and lets nobody into the session of
-// another.
+// TestMCPCredentials holds that /mcp accepts no caller without a credential, and lets no one into another's session.
 func TestMCPCredentials(t *testing.T) {
 	t.Parallel()
 	m := newMCPDoor(t)
@@ -226,7 +225,7 @@ func TestMCPCredentials(t *testing.T) {
 	}
 }
 
-// TestMCPMalformed sends /mcp what is no message of MCP.
+// TestMCPMalformed sends /mcp bodies that are no messages of MCP.
 func TestMCPMalformed(t *testing.T) {
 	t.Parallel()
 	m := newMCPDoor(t)

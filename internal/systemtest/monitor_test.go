@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A monitor ends when nobody reads its lines any more, or the program that started it has ended: a ring that it took
-// after that would be lost.
+// A monitor ends when no one reads its lines any more, or when the program that started it has ended: a ring after
+// that would be lost.
 func TestMonitorEndsUnheard(t *testing.T) {
 	o := newOffice(t)
 	o.must(t, "agents", "register", "ann")

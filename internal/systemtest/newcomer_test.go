@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// readmeLines are the four lines of the README that one types to use Pennypost.
+// readmeLines are the four lines of the README with which one begins to use Pennypost.
 func readmeLines(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
@@ -37,7 +37,7 @@ func readmeLines(t *testing.T) []string {
 	return lines
 }
 
-// newcomer is a person who has never had Pennypost: an empty home, and nothing on the PATH but what the system has, Go
+// newcomer is a person who has never had Pennypost: an empty home, and a PATH with only the system's programs, Go
 // and some directories.
 func newcomer(t *testing.T, path ...string) (o *office, home string) {
 	t.Helper()
@@ -62,7 +62,7 @@ func newcomer(t *testing.T, path ...string) (o *office, home string) {
 	return o, home
 }
 
-// withClaude adds a client: a program that says its version. The real one is in package realclient.
+// withClaude adds a client: a program that prints its version. The real one is in package realclient.
 func withClaude(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -74,7 +74,7 @@ func withClaude(t *testing.T, dir string) {
 	}
 }
 
-// builds types the README's line that builds both programs, and returns where they are and what is to be seen then.
+// builds types the README's line that builds both programs, and returns their directory and the screen.
 func (w *terminal) builds(line string) (programs, screen string) {
 	w.t.Helper()
 	tree, err := filepath.Abs("../..")
@@ -93,8 +93,8 @@ func (w *terminal) builds(line string) (programs, screen string) {
 	return programs, screen
 }
 
-// TestNewcomer types the README's four lines in an empty home, up to the first question that is answered, and removes
-// everything again: the client's settings are then what they were.
+// TestNewcomer types the README's four lines in an empty home, up to the first answered question, and removes
+// everything again: the client's settings are then as they were.
 func TestNewcomer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds both programs")
@@ -126,7 +126,7 @@ func TestNewcomer(t *testing.T) {
 	t.Logf("from the built programs to the first answered question: %.1f s, of which the test typed five keys",
 		time.Since(begun).Seconds())
 
-	// The agent asks, as its client's MCP server would; the person answers by one key.
+	// The agent asks, as through its client's MCP server; the person answers with one key.
 	w.press("-l", "clear; pennypost inbox").press("Enter").sees("Nothing waits.")
 	w.press("-l", "clear; "+lines[2]).press("Enter").sees("Claude Code")
 	o.must(t, "send", "--as", "builder", "--to", "user", "--subject", "Which port?", "--body", "x", "--option", "8080",
@@ -136,17 +136,17 @@ func TestNewcomer(t *testing.T) {
 	w.press("q").gone("q quit")
 	w.sees("bash-") // its screen is gone too
 
-	// A phone is let in by a word, not by editing a file; here by another word it is not.
+	// A phone is let in by a word, not by editing a file; any other word refuses it, as here.
 	w.press("-l", "clear; pennypost open --phone").press("Enter").sees("Let phones and other machines in? [y/N]")
 	w.press("Enter").sees("nothing was changed")
 
-	// A second run finds everything as it should be, and asks nothing that was answered.
+	// A second run finds everything in order, and does not repeat answered questions.
 	w.press("-l", "clear; pennypost setup").press("Enter")
 	w.sees("on your PATH", "Claude Code has it already.", "Show a notification on this desktop")
 	w.press("-l", "n").press("Enter").sees("Let phones and other machines in? [y/N]")
 	w.press("Enter").sees("you have answered one before", "That is all.")
 
-	// Whoever says no to everything keeps everything, and the post office goes on.
+	// A person who says no to everything keeps everything, and the post office continues.
 	w.press("-l", "clear; pennypost remove").press("Enter")
 	w.sees("Remove Pennypost from Claude Code? [Y/n]")
 	w.press("-l", "n").press("Enter")
@@ -183,9 +183,9 @@ func TestNewcomer(t *testing.T) {
 	}
 }
 
-// TestNewcomerAlone types the README's lines where nothing is on the PATH but the system and Go: the line that
-// scripts/build says works, so does the one that setup says for this shell, and the first question is asked without
-// any client.
+// TestNewcomerAlone types the README's lines where the PATH has only the system and Go: the line that scripts/build
+// prints works, so does the one that setup prints for this shell, and the first question is asked without any
+// client.
 func TestNewcomerAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds both programs")
@@ -210,7 +210,7 @@ func TestNewcomerAlone(t *testing.T) {
 	w.press("1").sees("Answered “Yes, that was one key”", "PENNYPOST_AGENT=builder CLIENT", "    pennypost\n")
 	w.press("-l", "clear; "+line+" && cd /").press("Enter")
 	w.press("-l", "clear; pennypost inbox").press("Enter").sees("Nothing waits.")
-	withClaude(t, filepath.Join(home, "bin")) // it is installed later, and the shell is told where
+	withClaude(t, filepath.Join(home, "bin")) // it is installed later, and the shell learns where
 	w.press("-l", "clear; PATH=$PATH:~/bin; pennypost install claude").press("Enter").sees("settings.json")
 	w.press("-l", "clear; "+lines[2]).press("Enter").sees("Claude Code")
 	o.must(t, "send", "--room", "default", "--as", "builder", "--to", "user", "--subject", "Which port?", "--body",
@@ -222,8 +222,8 @@ func TestNewcomerAlone(t *testing.T) {
 	w.sees(".bashrc has the line that you typed", "Deleted "+o.home)
 }
 
-// TestSetupEveryYes: what setup does with every yes works, and remove takes all of it back while the mail is kept:
-// files are byte for byte what they were.
+// TestSetupEveryYes: with every yes, setup's changes work, and remove undoes all of them while the mail is kept:
+// files are byte for byte as they were.
 func TestSetupEveryYes(t *testing.T) {
 	o, home := newcomer(t, "HOME/clients", "HOME/.local/bin")
 	withClaude(t, filepath.Join(home, "clients"))
@@ -244,7 +244,7 @@ func TestSetupEveryYes(t *testing.T) {
 			t.Errorf("a dry run does not say %q: %s", want, setup)
 		}
 	}
-	if left, _ := os.ReadDir(home); len(left) != 2 { // .local, of the configuration, and clients
+	if left, _ := os.ReadDir(home); len(left) != 2 { // .local, with the configuration, and clients
 		t.Errorf("a dry run left %v", left)
 	}
 
@@ -289,7 +289,7 @@ func TestSetupEveryYes(t *testing.T) {
 	}
 }
 
-// TestForeignProgram: what stands where the programs are to be linked stops setup before anything is written.
+// TestForeignProgram: a file where the programs would be linked stops setup before anything is written.
 func TestForeignProgram(t *testing.T) {
 	o, home := newcomer(t, "HOME/clients", "HOME/.local/bin")
 	withClaude(t, filepath.Join(home, "clients"))
@@ -309,7 +309,7 @@ func TestForeignProgram(t *testing.T) {
 	}
 }
 
-// TestOpenPhone: a yes to open --phone has the post office, which runs, make its certificate and listen: nothing is
+// TestOpenPhone: after a yes to open --phone, the running post office makes its certificate and listens: nothing is
 // edited or started by hand, and no mail is lost.
 func TestOpenPhone(t *testing.T) {
 	o, _ := newcomer(t)
@@ -345,7 +345,7 @@ func TestOpenPhone(t *testing.T) {
 	w.sees("https://box.example/login?key=")
 }
 
-// freeAddress is one of this machine at which nothing listens.
+// freeAddress is an address of this machine without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -383,7 +383,7 @@ func reachesOverTLS(t *testing.T, o *office, at string) (fingerprint string) {
 	return fingerprint
 }
 
-// TestSetupWithoutTerminal: in a script it does what it proposes, or says what to type.
+// TestSetupWithoutTerminal: in a script setup does what it proposes, or says what to type.
 func TestSetupWithoutTerminal(t *testing.T) {
 	o := newOffice(t)
 	r := o.run("setup")

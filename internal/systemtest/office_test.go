@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// patience bounds everything that is expected to happen at once. It is long, because the machine may be busy with
-// other tests.
+// patience bounds everything that should happen immediately. It is long, because the machine may be busy with other
+// tests.
 const patience = 30 * time.Second
 
 // office is one post office under test: its data directory, and the environment that its processes get.
@@ -26,20 +26,20 @@ type office struct {
 	home string   // PENNYPOST_HOME
 	dir  string   // working directory of commands, in no Git repository
 	env  []string // on top of environ
-	// program is the front in place of that which all tests have; "" means that one.
+	// program is the front to use in place of the common one; "" means the common one.
 	program string
-	// below says that commands run below the test, which is an agent's client, and not where the person sits.
+	// below means that commands run below the test, which is an agent's client, and not in the person's terminal.
 	below bool
 }
 
-// inClient returns the same office for what runs below the client whose hooks the test runs.
+// inClient returns the same office for commands that run below the client whose hooks the test runs.
 func (o *office) inClient() *office {
 	c := *o
 	c.below = true
 	return &c
 }
 
-// newOffice makes the directories of a post office, of which nothing is left when the test has ended.
+// newOffice makes the directories of a post office, and removes everything in them at the end of the test.
 func newOffice(t testing.TB) *office {
 	t.Helper()
 	o, err := makeOffice()
@@ -50,7 +50,7 @@ func newOffice(t testing.TB) *office {
 	return o
 }
 
-// makeOffice does not ask the test for a directory: the names of those are longer than the path of a socket may be.
+// makeOffice does not use the test's own directory: such names are longer than the path of a socket may be.
 func makeOffice() (*office, error) {
 	root, err := os.MkdirTemp("/tmp", "pp")
 	if err != nil {
@@ -63,7 +63,7 @@ func makeOffice() (*office, error) {
 // clear ends every process of the office and removes its files.
 func (o *office) clear() {
 	if runtime.GOOS != "linux" {
-		o.run("stop") // the one process that may have no parent any more
+		o.run("stop") // the one process that may have lost its parent
 	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		left := o.processes()
@@ -77,9 +77,9 @@ func (o *office) clear() {
 	os.RemoveAll(o.root)
 }
 
-// environ returns the whole environment of a process of this office. Of the environment of the test only the path is
-// left: it may itself run inside an agent client. For the same reason the post office looks at the process that calls
-// and not at its ancestors, unless a test says otherwise.
+// environ returns the whole environment of a process of this office. It has only the path of the test's environment:
+// the test may itself run inside an agent client. For the same reason the post office examines the calling process
+// and not its ancestors, unless a test says otherwise.
 func (o *office) environ(more ...string) []string {
 	env := []string{
 		"PATH=" + filepath.Dir(person) + string(os.PathListSeparator) + os.Getenv("PATH"),
@@ -87,7 +87,7 @@ func (o *office) environ(more ...string) []string {
 		"TMPDIR=" + os.TempDir(),
 		"PENNYPOST_HOME=" + o.home,
 		"PENNYPOST_LISTEN=none",
-		// Of a binary with the race detector: a race ends the process, which no test overlooks.
+		// For a binary with the race detector: a race ends the process, which every test notices.
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}
 	if dir := os.Getenv("GOCOVERDIR"); dir != "" {
@@ -96,7 +96,7 @@ func (o *office) environ(more ...string) []string {
 	return append(append(env, o.env...), more...)
 }
 
-// command returns a command that was not started.
+// command returns a command that is not started yet.
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
 	program := person
 	if o.below {
@@ -144,7 +144,7 @@ func finishWith(cmd *exec.Cmd, stdin io.Reader) result {
 	return r
 }
 
-// must runs a command that has to succeed and returns its output.
+// must runs a command that must succeed and returns its output.
 func (o *office) must(t testing.TB, args ...string) string {
 	t.Helper()
 	r := o.run(args...)

@@ -15,7 +15,7 @@ import (
 )
 
 // TestOutboxKilled kills the post office again and again while its servers are away and it keeps mail, and while it
-// sends what it has kept. Every message that was acknowledged is in the room in the end, once, in its sender's order.
+// sends its kept mail. In the end every acknowledged message is in the room once, in its sender's order.
 func TestOutboxKilled(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -26,7 +26,7 @@ func TestOutboxKilled(t *testing.T) {
 	all := make([]*sender, 8) // over HTTP, with and without keys, and by MCP
 	for i := range all {
 		all[i] = o.newSender(t, i)
-		_, err := all[i].send(all[i].body(0), all[i].id) // who is new to the room cannot have mail kept
+		_, err := all[i].send(all[i].body(0), all[i].id) // a newcomer to the room cannot have mail kept
 		check(t, err)
 		all[i].tried = 1
 	}
@@ -42,19 +42,19 @@ func TestOutboxKilled(t *testing.T) {
 		t.Helper()
 		before := acked.Load()
 		eventually(t, "senders have sent something", func() bool { return acked.Load() >= before+40 })
-		time.Sleep(rand.N(100 * time.Millisecond)) // to hit any moment
+		time.Sleep(rand.N(100 * time.Millisecond)) // the kill may hit any moment
 	}
 	for round := range 4 {
 		servers.Servers[0].Kill()
 		progress()
-		o.killDaemon(t) // it keeps mail
+		o.killDaemon(t) // while it keeps mail
 		o.restart(t, round)
 		progress()
 		if err := servers.Servers[0].Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(rand.N(time.Second))
-		o.killDaemon(t) // it sends what it has kept, perhaps
+		o.killDaemon(t) // while it sends its kept mail, perhaps
 		o.restart(t, round+1)
 		progress()
 	}
@@ -68,8 +68,8 @@ func TestOutboxKilled(t *testing.T) {
 	}
 }
 
-// TestOutboxOnFullDisk: while there is no room on the disk nothing is kept, and the sender is told so. What was
-// refused is never sent; what was kept before and after is, once.
+// TestOutboxOnFullDisk: while the disk is full no mail is kept, and the sender is told so. Refused mail is never
+// sent; mail kept before and after is sent once.
 func TestOutboxOnFullDisk(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -109,7 +109,7 @@ func TestOutboxOnFullDisk(t *testing.T) {
 	}
 }
 
-// fillDisk leaves no room on the disk of a directory, by a file there.
+// fillDisk fills the disk of a directory with a file there.
 func fillDisk(t *testing.T, dir string) (path string) {
 	t.Helper()
 	path = filepath.Join(dir, "filler")

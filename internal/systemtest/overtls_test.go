@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestServeTLS types what serve --help says, with the address behind a space, and calls with the certificate.
+// TestServeTLS types the example of serve --help, with the address after a space, and calls with the certificate.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

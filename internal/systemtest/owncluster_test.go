@@ -38,7 +38,7 @@ func clusterPort(t *testing.T) int {
 	return 0
 }
 
-// joined makes a cluster of machines, which are data directories, by the commands that a person types.
+// joined makes a cluster of machines, which are data directories, with the commands that a person types.
 func joined(t *testing.T, names ...string) map[string]*office {
 	t.Helper()
 	all := make(map[string]*office)
@@ -47,7 +47,7 @@ func joined(t *testing.T, names ...string) map[string]*office {
 		all[name] = o
 		if i == 0 {
 			o.must(t, "cluster", "init", "--name", name, "--address", fmt.Sprint("127.0.0.1:", clusterPort(t)))
-			o.must(t, "rooms") // its post office runs while others join
+			o.must(t, "rooms") // its post office runs when the others join
 			continue
 		}
 		lets(t, all[names[0]], o, name)
@@ -55,7 +55,7 @@ func joined(t *testing.T, names ...string) map[string]*office {
 	return all
 }
 
-// lets has a machine of a cluster let another one in, and returns what is printed there.
+// lets makes a machine of a cluster let another one in, and returns the output.
 func lets(t *testing.T, in, o *office, name string, more ...string) string {
 	t.Helper()
 	m := clusterJoins.FindStringSubmatch(in.must(t, "cluster", "invite"))
@@ -66,7 +66,7 @@ func lets(t *testing.T, in, o *office, name string, more ...string) string {
 		fmt.Sprint("127.0.0.1:", clusterPort(t))}, more...)...)
 }
 
-// lose kills everything that runs on a machine, so that nothing comes back by itself.
+// lose kills everything that runs on a machine, so that nothing restarts by itself.
 func (o *office) lose(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); len(o.processes()) > 0; time.Sleep(5 * time.Millisecond) {
@@ -79,7 +79,7 @@ func (o *office) lose(t *testing.T) {
 	}
 }
 
-// says types a command until it prints something.
+// says repeats a command until its output matches.
 func says(t *testing.T, o *office, pattern string, args ...string) {
 	t.Helper()
 	want := regexp.MustCompile(pattern)
@@ -92,8 +92,8 @@ func says(t *testing.T, o *office, pattern string, args ...string) {
 	t.Fatalf("pennypost %q does not say %q: exit %d\n%s%s", args, pattern, r.code, r.stdout, r.stderr)
 }
 
-// TestOwnCluster makes a cluster by three commands, loses one machine, replaces it by a new one, and loses another:
-// mail goes on. The machine that was replaced is refused when it comes back.
+// TestOwnCluster makes a cluster with three commands, loses one machine, replaces it by a new one, and loses
+// another: mail continues. The replaced machine is refused when it comes back.
 func TestOwnCluster(t *testing.T) {
 	t.Parallel()
 	all := joined(t, "desk", "laptop", "tower")
@@ -106,7 +106,7 @@ func TestOwnCluster(t *testing.T) {
 	says(t, desk, `(?s)desk +up +syncs each write.*laptop +up +syncs.*tower +up +syncs.*One more of them may fail`,
 		"machines")
 
-	// A server that is killed is started again by the post office beside it.
+	// The post office next to a killed server starts the server again.
 	for _, p := range laptop.processes() {
 		if strings.HasSuffix(p.args[0], "pennypost-nats") {
 			p.kill()
@@ -134,7 +134,7 @@ func TestOwnCluster(t *testing.T) {
 	says(t, box, `(?s)All three are here.*Without the tower.*Without the laptop|Without the laptop.*Without the tower`,
 		"inbox", "--room", "lab")
 
-	// What was removed while it was away knows nothing of that, and is in nothing any more.
+	// A machine that was removed while it was away does not know that, and is in no cluster any more.
 	says(t, tower, "as of .* do not let this machine in|not let", "inbox", "--room", "lab")
 	if r := desk.run("cluster", "status"); strings.Contains(r.stdout, "tower") {
 		t.Errorf("tower is back: %s", r.stdout)
@@ -142,11 +142,11 @@ func TestOwnCluster(t *testing.T) {
 }
 
 // TestOwnClusterPage types the commands of the second part of docs/machines.md on four machines, which here are data
-// directories with addresses of loopback.
+// directories with loopback addresses.
 func TestOwnClusterPage(t *testing.T) {
 	t.Parallel()
 	all := make(map[string]*office)
-	here := make(map[string]string) // what to add to a command, by machine
+	here := make(map[string]string) // additions to a command, by machine
 	for _, name := range []string{"desk", "laptop", "tower", "box"} {
 		o := newOffice(t)
 		o.env = append(o.env, "PATH="+filepath.Dir(person)+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -155,7 +155,7 @@ func TestOwnClusterPage(t *testing.T) {
 	}
 	page := machinesPart(t, ownCluster)
 	typedOn := regexp.MustCompile(`pennypost cluster join 10\.0\.0\.1:4222 (\S{48})`)
-	var said []string // the lines that were printed, and those of the page in their place
+	var said []string // the printed lines, and those of the page that they replace
 	for _, step := range machineSteps(page) {
 		o := all[step.machine]
 		command := strings.NewReplacer(said...).Replace(step.command)
@@ -182,7 +182,7 @@ func TestOwnClusterPage(t *testing.T) {
 	}
 }
 
-// TestOwnClusterRevokes removes a machine that is there: what it has open ends, and its server does.
+// TestOwnClusterRevokes removes a present machine: its open streams and waits end, and so does its server.
 func TestOwnClusterRevokes(t *testing.T) {
 	t.Parallel()
 	all := joined(t, "desk", "laptop", "tower", "box")
@@ -206,7 +206,7 @@ func TestOwnClusterRevokes(t *testing.T) {
 	}
 }
 
-// TestOwnClusterRefuses holds what the commands refuse, and that nothing is left of it.
+// TestOwnClusterRefuses holds that the commands refuse wrong uses, and leave nothing behind.
 func TestOwnClusterRefuses(t *testing.T) {
 	t.Parallel()
 	desk := joined(t, "desk")["desk"]

@@ -13,7 +13,8 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// claudeTeam makes the files of a team of Claude Code, with a message for its lead in them, and returns its directory.
+// claudeTeam makes the files of a team of Claude Code, which contain a message for its lead, and returns its
+// directory.
 func (o *office) claudeTeam(t *testing.T, name, session, text string) string {
 	t.Helper()
 	dir := filepath.Join(o.root, "nobody", ".claude", "teams", name)
@@ -41,9 +42,9 @@ func (o *office) bridges(t *testing.T) []mail.BridgeStatus {
 	return ask[struct{ Bridges []mail.BridgeStatus }](t, o, "bridge", "list").Bridges
 }
 
-// TestTeamIsBridged holds that the directory of a team is bridged by itself when hooks have told of its lead's
-// session, with the mail that it held before; that no other directory is; that a bridge which the person has removed
-// stays removed, also over a restart; and that the bridge ends with the team.
+// TestTeamIsBridged holds that the directory of a team is bridged automatically when hooks have reported its lead's
+// session, with its earlier mail; that no other directory is; that a bridge which the person has removed stays
+// removed, even over a restart; and that the bridge ends with the team.
 func TestTeamIsBridged(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -76,7 +77,7 @@ func TestTeamIsBridged(t *testing.T) {
 	eventually(t, "the next team is bridged", func() bool { return len(o.bridges(t)) == 1 })
 
 	o.must(t, "bridge", "remove", o.bridges(t)[0].ID)
-	time.Sleep(2500 * time.Millisecond) // two looks
+	time.Sleep(2500 * time.Millisecond) // time for two checks
 	o.must(t, "stop")
 	o.mustServe(t)
 	h.Prompt("go on")
@@ -86,7 +87,7 @@ func TestTeamIsBridged(t *testing.T) {
 	}
 }
 
-// TestTeamsAreLeft holds that no team is bridged where the configuration says so, and none through a link.
+// TestTeamsAreLeft holds that no team is bridged if the configuration says so, and none through a link.
 func TestTeamsAreLeft(t *testing.T) {
 	t.Parallel()
 	for _, linked := range []bool{false, true} {

@@ -13,26 +13,26 @@ import (
 	"pennypost/internal/mail"
 )
 
-// station is a dialect, or the room's own words, as programs of their own use it: one that sends and one that reads,
-// by the dialect's tools and by its files. What each member of a message becomes is TestPairs of the dialects.
+// station is a dialect, or the room's own tools, as its own programs use it: one that sends and one that reads,
+// through the dialect's tools and its files. TestPairs of the dialects checks what each member of a message becomes.
 type station struct {
 	name   string
 	posts  []post
 	views  []view
 	answer func(h *hall, t *testing.T, l *pairLetter) // marks the letter as read
-	// knows is what this station's sender finds of that. Nil: nothing.
+	// knows reports whether this station's sender learns of that. Nil: it does not.
 	knows func(h *hall, t *testing.T, l *pairLetter) bool
-	// only is the one whose mail this station carries. "": everybody's.
+	// only is the agent whose mail this station carries. "": everyone's.
 	only string
 }
 
-// post is a way to send the text, which is in no other letter.
+// post is a way to send a text that is in no other letter.
 type post struct {
 	name string
 	send func(h *hall, t *testing.T, to, text string)
 }
 
-// view is a way to look at somebody's mail. Its answer has the texts of the letters.
+// view is a way to read an agent's mail. Its answer has the texts of the letters.
 type view struct {
 	name string
 	look func(h *hall, t *testing.T, reader string) string
@@ -67,7 +67,7 @@ func newHall(t *testing.T) *hall {
 	for _, name := range []string{"reader", "mate"} {
 		o.must(t, "agents", "register", name)
 	}
-	o.must(t, "agents", "register", "writer", "--role", "orchestrator") // who alone writes to the user in Agenties
+	o.must(t, "agents", "register", "writer", "--role", "orchestrator") // only it writes to the user in Agenties
 	o.must(t, "workspace", "add", "writer", o.dir)
 	o.must(t, "team", "create", "parser", "--member", "reader,mate")
 	for _, dialect := range []string{"agenties", "haak", "openalice"} {
@@ -76,8 +76,8 @@ func newHall(t *testing.T) *hall {
 	return h
 }
 
-// session is somebody's process in a dialect, "" is none. It stays until the same one is wanted in another dialect:
-// two live processes cannot have one name.
+// session returns a name's process in a dialect; a dialect of "" means none. The process stays until its name is
+// wanted in another dialect: two live processes cannot have one name.
 func (h *hall) session(t *testing.T, dialect, name string) *agent {
 	t.Helper()
 	last, ok := h.sessions[name]
@@ -106,7 +106,7 @@ func (h *hall) close() {
 	}
 }
 
-// use calls a tool of somebody's process, which has to succeed, and returns its text.
+// use calls a tool of a name's process, which must succeed, and returns its text.
 func (h *hall) use(t *testing.T, dialect, name, tool string, args map[string]any) string {
 	t.Helper()
 	text, err := h.session(t, dialect, name).call(t.Context(), tool, args)
@@ -116,7 +116,7 @@ func (h *hall) use(t *testing.T, dialect, name, tool string, args map[string]any
 	return text
 }
 
-// file returns what stands in a file, "" if there is none.
+// file returns the content of a file, "" if there is none.
 func file(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -247,7 +247,7 @@ func haakStation() station {
 				return h.must(t, "haak", "mailbox", "list", "--all", "--json")
 			}},
 		},
-		answer: func(h *hall, t *testing.T, l *pairLetter) { // the verb marks what it prints
+		answer: func(h *hall, t *testing.T, l *pairLetter) { // the verb marks the mail that it prints
 			text := h.must(t, "haak", "mailbox", "read", "--session-id", l.to, "--unread-only", "--json")
 			if !strings.Contains(text, l.text) {
 				t.Errorf("mailbox read does not show the letter: %s", text)
@@ -329,7 +329,7 @@ func teamsStation() station {
 				return h.must(t, "team", "show", "parser", "reader", "--json")
 			}},
 		},
-		answer: func(h *hall, t *testing.T, l *pairLetter) { // as Claude Code does when it has handed it over
+		answer: func(h *hall, t *testing.T, l *pairLetter) { // as Claude Code does after the delivery
 			h.rewrite(t, inbox(h), func(entries []map[string]any) []map[string]any {
 				for _, e := range entries {
 					e["read"] = e["read"] == true || strings.Contains(e["text"].(string), l.text)
@@ -355,8 +355,9 @@ func (h *hall) rewrite(t *testing.T, path string, change func([]map[string]any) 
 	check(t, os.WriteFile(path, text, 0o600))
 }
 
-// TestPairs sends in each dialect by a process or a file, and reads and marks in each by another process and the
-// files, in one room that keeps the files of all. What a dialect has no place for must not turn up in it.
+// TestPairs sends in each dialect through a process or a file, and reads and marks in each through another process
+// and the files, in one room that keeps the files of all. Members that a dialect does not have must not turn up in
+// it.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -372,7 +373,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// pair sends by p, which is a's, and reads in b.
+// pair sends with p, which is a's, and reads in b.
 func (h *hall) pair(t *testing.T, a, b *station, p post, text string) {
 	l := &pairLetter{to: "reader", text: text}
 	if a.only != "" {

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// pipe puts a named pipe into the place of a file of the office's data directory.
+// pipe replaces a file of the office's data directory with a named pipe.
 func (o *office) pipe(t *testing.T, name string) {
 	t.Helper()
 	path := filepath.Join(o.home, name)
@@ -26,9 +26,9 @@ func (o *office) pipe(t *testing.T, name string) {
 	}
 }
 
-// TestPipesInHome puts a named pipe into the place of one file after the other of a running post office. Nothing waits
-// for its other end: mail goes on in that room and in others, verify names the pipe, and the post office ends when it
-// is told to and starts again.
+// TestPipesInHome replaces one file after the other of a running post office with a named pipe. Nothing waits for
+// its other end: mail continues in that room and in others, verify names the pipe, and the post office ends when
+// told to and starts again.
 func TestPipesInHome(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -78,8 +78,8 @@ func TestPipesInHome(t *testing.T) {
 	}
 }
 
-// TestStartBesidePipes holds that a post office which finds a named pipe for one of its files starts, or says at once
-// why it does not.
+// TestStartBesidePipes holds that a post office that finds a named pipe in place of one of its files starts, or says
+// immediately why it does not.
 func TestStartBesidePipes(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -100,7 +100,7 @@ func TestStartBesidePipes(t *testing.T) {
 		d, err := o.serve()
 		switch {
 		case err == nil:
-			o.run("send", "--to", "ann", "--body", "x") // which may be refused
+			o.run("send", "--to", "ann", "--body", "x") // this may be refused
 			err = d.terminate()
 		case !strings.Contains(err.Error(), "silent"):
 			err = nil // it said why

@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A session that bypasses permission prompts is not written to by the post office; its own child is, and leaves with
-// it.
+// The post office does not write to a session that bypasses permission prompts; the session's own child does, and
+// exits with it.
 func TestPoster(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Claude Code has a named pipe there")

@@ -4,7 +4,7 @@ package systemtest
 
 import "os/exec"
 
-// Signals, locks and the list of processes are of Unix. Elsewhere testMain runs nothing.
+// Signals, locks and the list of processes are for Unix. On other systems testMain runs nothing.
 
 type process struct {
 	pid  int

@@ -20,13 +20,13 @@ type process struct {
 	args []string
 }
 
-// kill ends the process at once. That it has ended already is as good.
+// kill ends the process immediately. It may have ended already.
 func (p process) kill() { _ = killProcess(p.pid) }
 
 func killProcess(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 
-// processes finds the processes of the office by the data directory in their environment, which is the only trace of a
-// post office that a command started. Elsewhere than on Linux it finds none.
+// processes finds the processes of the office by the data directory in their environment, which is the only trace of
+// a post office that a command started. It finds none on systems other than Linux.
 func (o *office) processes() []process {
 	var found []process
 	dirs, _ := os.ReadDir("/proc")
@@ -56,19 +56,19 @@ func (o *office) daemons() []process {
 	return found
 }
 
-// locked reports whether some process holds the office's lock. That is how one can tell that a killed post office is
-// gone: its first thread may be a zombie while others still have its files.
+// locked reports whether some process holds the office's lock. That shows whether a killed post office is gone: its
+// first thread may be a zombie while others still have its files.
 func (o *office) locked() bool {
 	f, err := os.Open(filepath.Join(o.home, "pennypost.lock"))
 	if err != nil {
 		return false
 	}
-	defer f.Close() // which unlocks
+	defer f.Close() // this unlocks
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
-// suspend keeps a process from running, until resume. Its threads stop one after the other: where the system tells, it
-// returns when all have.
+// suspend stops a process from running, until resume. Its threads stop one after the other: on systems that report
+// that, it returns when all have stopped.
 func suspend(pid int) error {
 	err := syscall.Kill(pid, syscall.SIGSTOP)
 	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -90,12 +90,12 @@ func running(pid int) bool {
 
 func resume(pid int) { _ = syscall.Kill(pid, syscall.SIGCONT) }
 
-// asNobody has a command run as the user who owns nothing; only root may.
+// asNobody makes a command run as the user who owns nothing; only root may.
 func asNobody(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 }
 
-// gone reports whether a process has ended, also if its parent has not asked how.
+// gone reports whether a process has ended, even if its parent has not waited for it.
 func gone(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// mountImage mounts a new disk at dir, which can be made read-only while it is used, as a kernel does that has met an
-// error there.
+// mountImage mounts a new disk at dir, which can be made read-only while it is in use, as a kernel does after an
+// error.
 func mountImage(t *testing.T, dir string) (image string) {
 	t.Helper()
 	image = filepath.Join(t.TempDir(), "disk")
@@ -34,9 +34,9 @@ func mountImage(t *testing.T, dir string) (image string) {
 	return image
 }
 
-// TestReadOnlyRemount has the disk of a running post office become read-only. What is asked of it is answered, what is
-// sent is refused, and leaves no trace; it ends when it is told to, and everything that was acknowledged is there when
-// the disk is mounted again.
+// TestReadOnlyRemount makes the disk of a running post office read-only. Reads are answered, sends are refused and
+// leave no trace; the post office ends when told to, and all acknowledged mail is there when the disk is mounted
+// again.
 func TestReadOnlyRemount(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -77,7 +77,7 @@ func TestReadOnlyRemount(t *testing.T) {
 		t.Errorf("a send that would make a room: %+v", r)
 	}
 	if err := d.terminate(); err != nil && !strings.Contains(err.Error(), "exit status") {
-		t.Error(err) // it may say by its status what it could not write
+		t.Error(err) // its status may say what it could not write
 	}
 	if err := errors.Join(unmount(o.home), exec.Command("mount", "-o", "loop", image, o.home).Run()); err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestReplayTeams sends the captured conversations of agent teams again, each member being an MCP client with a
-// process of its own, and then finds in every mailbox exactly what was captured. PENNYPOST_TEAMS names another
+// TestReplayTeams sends the captured conversations of agent teams again, each member being an MCP client with its
+// own process, and then finds exactly the captured messages in every mailbox. PENNYPOST_TEAMS names another
 // directory of teams.
 func TestReplayTeams(t *testing.T) {
 	t.Parallel()
@@ -33,8 +33,8 @@ func TestReplayTeams(t *testing.T) {
 	replayAll(t, teams)
 }
 
-// TestReplayLargeTeams replays made-up teams that are larger than the captured ones: their mailboxes take many pages,
-// by count and by bytes, and their texts hold what real ones rarely do.
+// TestReplayLargeTeams replays made-up teams that are larger than the captured ones: their mailboxes take many
+// pages, by count and by bytes, and their texts contain forms that are rare in real ones.
 func TestReplayLargeTeams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,10 +51,10 @@ func TestReplayLargeTeams(t *testing.T) {
 
 func replayAll(t *testing.T, teams []*team) {
 	o := newOffice(t)
-	// what took hours is said again in seconds
+	// messages of hours are sent again in seconds
 	limits := "[room.limits]\nexchanges = -1\nrepeat_window = \"never\"\nper_minute = -1\n"
 	if longest(teams) > mail.MaxBody {
-		limits = "[room]\nmax_body = 524288\n" + limits // what fits into a message of MCP in the worst spelling
+		limits = "[room]\nmax_body = 524288\n" + limits // the most that an MCP message holds in the worst spelling
 	}
 	writeConfig(t, o, limits)
 	o.mustServe(t)
@@ -74,7 +74,7 @@ func longest(teams []*team) (n int) {
 	return n
 }
 
-// address returns how a team names a member to the post office. Only the person is no agent.
+// address returns a team member's name for the post office. Only the person is no agent.
 func address(member string) string {
 	if member == string(mail.User) {
 		return member
@@ -114,10 +114,10 @@ func replay(t *testing.T, o *office, tm *team, room, era string) {
 	}
 }
 
-// received is what of a captured entry must come back equal.
+// received is the part of a captured entry that must come back equal.
 type received struct{ From, To, Subject, Body string }
 
-// asShown returns entries as a model is shown them: the subject is an attribute of the fence's tag.
+// asShown returns entries as models see them: the subject is an attribute of the fence's tag.
 func asShown(entries []received) (out []received) {
 	for _, e := range entries {
 		out = append(out, received{e.From, e.To, strings.NewReplacer(`"`, "'", "<", "‹", ">", "›").Replace(e.Subject),
@@ -137,8 +137,8 @@ func receivedFrom(items []mail.Item) (out []received) {
 	return out
 }
 
-// readByMCP reads a whole mailbox as an agent does, page by page and long texts in parts, and marks nothing.
-// Everything in it is for the agent.
+// readByMCP reads a whole mailbox as an agent does, page by page and long texts in parts, and marks nothing. All its
+// mail is for the agent.
 func readByMCP(t *testing.T, a *agent, name string) []received {
 	t.Helper()
 	var all []received
@@ -190,8 +190,8 @@ func readByCLI(t *testing.T, o *office, name, room string) []received {
 	}
 }
 
-// teamSize is how many letters a made-up team writes: ten times what was captured of the largest, and more than one
-// page each.
+// teamSize is how many letters a made-up team writes: ten times the largest captured number, and more than one page
+// each.
 const teamSize = 400
 
 // writeTeam writes a made-up team in the layout of the captured ones.
@@ -236,7 +236,7 @@ func writeJSON(t *testing.T, file string, v any) {
 	}
 }
 
-// strangeText returns a text that somebody may have trimmed, normalised, escaped or cut.
+// strangeText returns a text that reveals trimming, normalisation, escaping or cuts.
 func strangeText(rnd *rand.Rand, i int) string {
 	texts := []string{
 		"Task complete.\n\n```rust\n//! doc\n```\n", "  leading and trailing space \t\n\n", "CRLF\r\nline\r\n",

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestRoomsRestore has somebody damage the stream of a room by hand in each way, and the person mend it by what doctor
-// says, from the machine with the fullest copy; what only another machine has comes back behind it.
+// TestRoomsRestore damages the stream of a room by hand in each way, and lets the person mend it as doctor says,
+// from the machine with the fullest copy; mail that only another machine has is appended.
 func TestRoomsRestore(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -87,7 +87,7 @@ func TestRoomsRestore(t *testing.T) {
 			if err := js.DeleteStream(t.Context(), stream); err != nil {
 				t.Fatal(err)
 			}
-			stream = "pennypost_shard_2" // to which the room goes: the first is not made again
+			stream = "pennypost_shard_2" // the room goes there: the first is not made again
 			other = laptop.mustServe(t)
 		}},
 		{"max_age", "forgets what is older than", func() {
@@ -109,7 +109,7 @@ func TestRoomsRestore(t *testing.T) {
 		}},
 	} {
 		damage.do()
-		if damage.name != "made anew, empty" { // which the machines put right by themselves
+		if damage.name != "made anew, empty" { // the machines repair that by themselves
 			eventually(t, damage.name+": doctor names it", func() bool {
 				r := desk.run("doctor")
 				return r.code != 0 && strings.Contains(r.stdout, damage.says) &&

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// rewaking returns Claude Code as pennypost install sets it up, with the real program for its hooks and for the one
-// that waits.
+// rewaking returns Claude Code as set up by pennypost install, with the real program for its hooks and for the
+// waiting hook.
 func (o *office) rewaking(session string) *hooktest.Harness {
 	h := o.hooks(hooktest.Claude(), session, "PENNYPOST_AGENT=ann")
 	h.Background = h.Run
@@ -30,8 +30,8 @@ func (o *office) proven(t testing.TB) string {
 	return ""
 }
 
-// TestP8_Rewake holds that an idle session without an inbox socket is woken by the hook that waits, once, also by a
-// post office that was started anew meanwhile, and that the hook ends with its session.
+// TestP8_Rewake holds that an idle session without an inbox socket is woken by the waiting hook, once, even by a
+// post office that was restarted meanwhile, and that the hook ends with its session.
 func TestP8_Rewake(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -54,14 +54,14 @@ func TestP8_Rewake(t *testing.T) {
 		t.Errorf("the roster says that %q has worked", got)
 	}
 	o.must(t, "mark", "--read", "--all", "--as", "ann")
-	if h.Rewoken() { // the turn had two ends, and began two: one is there, or the other could not have taken its place
+	if h.Rewoken() { // the turn ended twice and began two hooks: one remains, or the other could not have replaced it
 		t.Error("one whose place another took has woken the session")
 	}
 
 	o.must(t, "stop")
 	d := o.mustServe(t)
 	two := ask[mail.Sent](t, o, "send", "--to", "ann", "--type", "question", "--body", "and now?")
-	if !h.Rewoken() { // who waits comes back, now or in a moment, and is rung either way
+	if !h.Rewoken() { // the waiting hook comes back, now or in a moment, and is rung either way
 		t.Fatal("the session was not woken after a restart")
 	}
 	if got := o.stateOf(t, two.ID, "ann"); got != mail.Presented {
@@ -72,7 +72,7 @@ func TestP8_Rewake(t *testing.T) {
 		t.Error("the end of the session has woken it")
 	}
 	d.kill()
-	h.End() // which begins another that finds no post office
+	h.End() // this begins another that finds no post office
 	if began := time.Now(); h.Rewoken() || time.Since(began) > 3*time.Second {
 		t.Errorf("with no post office it ended after %s", time.Since(began))
 	}
@@ -86,8 +86,8 @@ func TestP8_Rewake(t *testing.T) {
 	}
 }
 
-// TestShellSpeaksAsTheAgent holds that what the commands of a session send is from the session's agent, also from the
-// second of a name.
+// TestShellSpeaksAsTheAgent holds that the messages of a session's commands are from the session's agent, even for
+// the second agent of a name.
 func TestShellSpeaksAsTheAgent(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

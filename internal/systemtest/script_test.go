@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/fence/fencetest"
 )
 
-// TestScripts runs testdata/script. What the scripts can do beside testscript's own commands is in commands.
+// TestScripts runs testdata/script. commands lists the scripts' commands beyond testscript's own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, scripts("testdata/script"))
@@ -49,12 +49,12 @@ func scripts(dir string, env ...string) testscript.Params {
 			}
 			return false, fmt.Errorf("there is no condition %s", name)
 		},
-		// A command that should end and does not is ended by then, long before all tests are.
+		// A command that fails to end is ended by then, long before all tests are.
 		Deadline: time.Now().Add(12 * patience),
 	}
 }
 
-// stage is what the commands of one script work on.
+// stage is the state for the commands of one script.
 type stage struct {
 	*office
 	daemon *daemon
@@ -81,22 +81,22 @@ func setUp(e *testscript.Env, env []string) error {
 		return err
 	}
 	for _, v := range append(o.environ(), env...) {
-		if !strings.HasPrefix(v, "TMPDIR=") { // the script's own is better
+		if !strings.HasPrefix(v, "TMPDIR=") { // the script has its own
 			e.Vars = append(e.Vars, v)
 		}
 	}
-	// What is called by this path runs where it is called; $SEAT_SH is a shell in the terminal.
+	// A program called by this path runs in place; $SEAT_SH is a shell in the terminal.
 	e.Setenv("SEAT_SH", personSh)
 	e.Setenv("PENNYPOST", binary)
 	e.Setenv("PERSON_SH", personSh)
 	e.Setenv("HOME2", filepath.Join(o.root, "home2"))
-	// Git must not ask whose commit this is.
+	// Git must not ask for the author of a commit.
 	e.Vars = append(e.Vars, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
 	return nil
 }
 
-// verb is a command of scripts. Its error fails the script, or is wanted behind "!".
+// verb is a command of scripts. Its error fails the script, unless "!" precedes the command.
 type verb func(s *stage, ts *testscript.TestScript, args []string) error
 
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
@@ -110,26 +110,26 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"agenthttp": cmdAgentHTTP, // agenthttp NAME ERA TOKEN: connects to $HTTP/mcp
 		"bye":       cmdBye,       // bye NAME: ends the agent's session in order
 		"agentkill": cmdAgentKill, // agentkill NAME: kills the agent's server
-		// call NAME TOOL [JSON]: its text is the standard output, what a failed tool says the standard error
+		// call NAME TOOL [JSON]: its text is the standard output, the text of a failed tool the standard error
 		"call":  cmdCall,
 		"exits": cmdExits, // exits STATUS COMMAND [ARG...]: like exec, and the exit status must be STATUS
 		// http STATUS METHOD PATH [-operator] [-token T] [-H 'NAME: VALUE'] [BODY]: to $HTTP
 		"http":     cmdHTTP,
-		"watchers": cmdWatchers, // watchers N: waits until so many watches and waits are open
+		"watchers": cmdWatchers, // watchers N: waits until that many watches and waits are open
 		// is PATH VALUE: of the JSON on standard output; PATH is like messages.0.id, messages.len counts
 		"is":       cmdIs,
 		"let":      cmdLet,      // let NAME PATH: sets a variable to a value of the JSON on standard output
 		"grephome": cmdGrepHome, // grephome TEXT: some file below $PENNYPOST_HOME contains it
 		// logged TEXT: the post office has written it to standard error; @token is the operator's token
 		"logged":  cmdLogged,
-		"daemons": cmdDaemons, // daemons N: so many post offices run, at once or soon
+		"daemons": cmdDaemons, // daemons N: that many post offices run, now or soon
 		"until":   cmdUntil,   // until TEXT COMMAND [ARG...]: repeats the command until it succeeds and says TEXT
 	}
 	out := make(map[string]func(*testscript.TestScript, bool, []string))
 	for name, v := range verbs {
 		out[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			s := ts.Value(stageKey{}).(*stage)
-			s.home = ts.Getenv("PENNYPOST_HOME") // a script may go from one home to another
+			s.home = ts.Getenv("PENNYPOST_HOME") // a script may change its home
 			err := v(s, ts, args)
 			switch {
 			case neg && err == nil:
@@ -142,7 +142,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return out
 }
 
-// settings are the variables that a script may set for the processes that commands start for it.
+// settings are the variables that a script may set for processes that its commands start.
 func settings(ts *testscript.TestScript) (env []string) {
 	for _, name := range []string{"PENNYPOST_ROOM", "PENNYPOST_LOG"} {
 		if v := ts.Getenv(name); v != "" {
@@ -200,7 +200,7 @@ func cmdAgentHTTP(s *stage, ts *testscript.TestScript, args []string) error {
 	return err
 }
 
-// find returns an agent that a script named.
+// find returns an agent that a script has named.
 func (s *stage) find(args []string) (*agent, error) {
 	if len(args) == 0 || s.agents[args[0]] == nil {
 		return nil, errors.New("no such agent")
@@ -239,7 +239,7 @@ func cmdCall(s *stage, ts *testscript.TestScript, args []string) error {
 	}
 	if letters, end, err := fencetest.Parse(text); err != nil {
 		return err
-	} else if len(letters) > 0 { // so that scripts look into it as into other answers
+	} else if len(letters) > 0 { // so that scripts read it like other answers
 		line, err := json.Marshal(map[string]any{"messages": letters, "end": end})
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ func rawArgs(args []string) json.RawMessage {
 }
 
 // value looks up a path such as messages.0.id in JSON. A string is returned as it is, everything else as JSON; "len"
-// is the length of a list, and what is not there is "".
+// is the length of a list, and a missing value is "".
 func value(text, path string) (string, error) {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {

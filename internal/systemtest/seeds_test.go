@@ -16,9 +16,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The examples in the documents of the earlier systems are sent by those who sent them and read by those they were
-// for, and come back equal in every field that Pennypost has a place for. Their ids and times, which a sender does not
-// choose, come back from an import.
+// The examples in the documents of the earlier systems are sent by their senders and read by their recipients, and
+// come back equal in every field that Pennypost has. Their ids and times, which senders do not choose, come back
+// from an import.
 
 // seedLines decodes a file of the examples, JSON or JSON lines.
 func seedLines[T any](t *testing.T, name string) []T {
@@ -53,7 +53,7 @@ func importAll(t *testing.T, o *office, room string, items []mail.Item) []mail.M
 		t.Fatalf("import: %+v", r)
 	}
 	var out []mail.Message
-	// What is old and settled may be archived by the room's first retention at any moment.
+	// Old and settled mail may be archived by the room's first retention at any moment.
 	for _, it := range ask[mail.Page](t, o, "history", "--room", room, "--archive").Messages {
 		out = append(out, it.Message)
 	}
@@ -88,7 +88,7 @@ func TestSeedAgenties(t *testing.T) {
 	for _, l := range lines {
 		reader := strings.TrimPrefix(l.To, "agent:")
 		if l.To == "broadcast" {
-			reader, l.To = "ag_x1", "all" // which is how Pennypost says it
+			reader, l.To = "ag_x1", "all" // Pennypost's name for it
 		}
 		o.must(t, "send", "--as", strings.TrimPrefix(l.From, "agent:"), "--to", l.To, "--type", string(l.Type),
 			"--body", l.Body)
@@ -140,7 +140,7 @@ func TestSeedHaak(t *testing.T) {
 	if ag := ask[mail.Agent](t, o, args...); string(ag.Name) != r.SessionID || !slices.Equal(ag.Tags, r.Tags) {
 		t.Errorf("registered %+v, got %+v", r, ag)
 	}
-	// The document's recipient is the three kinds there are; as one word it is a name that any agent may bear.
+	// The document's recipient is one of three kinds; as one word it is a name that any agent may have.
 	for _, name := range []string{"session-id", l.Recipient} {
 		o.must(t, "agents", "register", name)
 	}
@@ -159,7 +159,7 @@ func TestSeedHaak(t *testing.T) {
 			t.Errorf("to %s (-sent +read):\n%s", to, diff)
 		}
 	}
-	// What was for a tag is in the mailbox of who carries it; all, the role and each tag are one copy each.
+	// Mail for a tag is in the mailboxes of its holders; all, the role and each tag are one copy each.
 	if p := ask[mail.Page](t, o, "inbox", "--as", r.SessionID); p.Unread != 2+len(r.Tags) {
 		t.Errorf("%s has %d unread messages, want %d", r.SessionID, p.Unread, 2+len(r.Tags))
 	}
@@ -203,7 +203,7 @@ func TestSeedSuperportia(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the roster (-registered +listed):\n%s", diff)
 	}
-	// Everybody writes to everybody under these names, over MCP and over HTTP.
+	// Everyone writes to everyone under these names, over MCP and over HTTP.
 	for i, id := range identities {
 		a := o.mustAgent(t, eras()[i%2], "--as", id.Identity)
 		next := identities[(i+1)%len(identities)].Identity

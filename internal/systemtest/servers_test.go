@@ -12,10 +12,10 @@ import (
 )
 
 // With PENNYPOST_TEST_JOURNAL=jetstream the post offices of scripts make their rooms on these NATS servers. A script
-// that is about files has "[jetstream] skip". Nil: rooms are files, as by default.
+// about files has "[jetstream] skip". Nil: rooms are files, as by default.
 var scriptServers *natstest.Cluster
 
-// startScriptServers starts them, if they are wanted. Nobody cuts their power, so that they need not sync.
+// startScriptServers starts them, if they are wanted. Their power is never cut, so they need not sync.
 func startScriptServers() (end func(), err error) {
 	if os.Getenv("PENNYPOST_TEST_JOURNAL") != "jetstream" {
 		return func() {}, nil
@@ -35,7 +35,7 @@ func startScriptServers() (end func(), err error) {
 
 var prefixes atomic.Int64
 
-// useServers has the post office of a script make its rooms on scriptServers, also if it gets the script's own
+// useServers makes the post office of a script make its rooms on scriptServers, even with the script's own
 // configuration.
 func useServers(home, work string) error {
 	if scriptServers == nil {

@@ -29,7 +29,7 @@ func shardsOf(t *testing.T, o *office, args ...string) (all []shard, made int) {
 	return list.Shards, list.Made
 }
 
-// TestRoomsShards has the person look at the shards of a cluster, make some, and move a room from one to another while
+// TestRoomsShards lets the person list the shards of a cluster, make some, and move a room from one to another while
 // two machines use it.
 func TestRoomsShards(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func moveBetweenShards(t *testing.T, desk, laptop *office) {
 	for _, to := range []int{2, 3, 4} {
 		before, _ := shardsOf(t, desk)
 		where := fmt.Sprint("shard:", to)
-		for range 2 { // the second is moved already
+		for range 2 { // the second time it is moved already
 			eventually(t, "the room is moved to "+where, func() bool {
 				r := desk.run("rooms", "move", "lab", "--to", where)
 				return r.code == 0 && strings.Contains(r.stdout, fmt.Sprint("is in shard ", to))

@@ -20,7 +20,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// cable is the way from one machine to another, which can be cut.
+// cable is the connection from one machine to another, which can be cut.
 type cable struct {
 	net.Listener
 	to string
@@ -95,7 +95,7 @@ func (c *cable) set(cut bool) {
 	c.cut = cut
 }
 
-// cloud is a post office that ships use from elsewhere.
+// cloud is a post office that ships use from other machines.
 type cloud struct {
 	*office
 	daemon *daemon
@@ -113,7 +113,7 @@ func newCloud(t *testing.T) *cloud {
 	return &cloud{o, o.mustServe(t, "--tls=127.0.0.1:0")}
 }
 
-// ship has a machine join.
+// ship makes a machine join.
 func (c *cloud) ship(t *testing.T, name string) *ship {
 	t.Helper()
 	invited := ask[wire.Invited](t, c.office, "invite")
@@ -186,7 +186,7 @@ func (c *cloud) load(t *testing.T, room string, identities []byte) {
 	c.must(t, "superportia", "identities", "load", file, "--room", room)
 }
 
-// mailbox is what check_agent_mailbox answers.
+// mailbox is the answer of check_agent_mailbox.
 type mailbox struct {
 	Unread   int `json:"unread"`
 	Messages []struct {
@@ -196,7 +196,7 @@ type mailbox struct {
 	} `json:"messages"`
 }
 
-// subjects returns those of what is there, the newest first.
+// subjects returns the subjects, the newest first.
 func (m mailbox) subjects() (out []string) {
 	for _, one := range m.Messages {
 		out = append(out, one.Subject)
@@ -204,9 +204,9 @@ func (m mailbox) subjects() (out []string) {
 	return out
 }
 
-// TestTwoShips holds the case that SuperPortia was made for: a mailbox in the cloud, and two ships. What the agents of
-// both do through its tools is one mailbox in one order; who is cut off is told so at once, and finds everything when
-// it is back, with its marks, and nothing twice.
+// TestTwoShips holds the case that SuperPortia was made for: a mailbox in the cloud, and two ships. The agents of
+// both share one mailbox in one order through its tools; an agent that is cut off is told so immediately, and finds
+// everything when it is back, with its marks, and nothing twice.
 func TestTwoShips(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -304,13 +304,13 @@ func TestTwoShips(t *testing.T) {
 		return subjects
 	}
 	here, there := order(one.office), order(two.office)
-	if !slices.Equal(here, there) || len(here) != 14 { // of which one was kept
+	if !slices.Equal(here, there) || len(here) != 14 { // one of them was kept
 		t.Errorf("the order on one ship is %q, and on the other %q", here, there)
 	}
 }
 
-// TestP8_ShipIsWoken holds that a session on one ship is woken by mail from another, once, by the hook that waits
-// beside it.
+// TestP8_ShipIsWoken holds that a session on one ship is woken by mail from another, once, by the waiting hook
+// alongside it.
 func TestP8_ShipIsWoken(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -334,7 +334,7 @@ func TestP8_ShipIsWoken(t *testing.T) {
 		t.Errorf("in the cloud the roster says that %q has worked", got)
 	}
 	two.must(t, "mark", "--read", "--all", "--as", "ann")
-	if h.Rewoken() { // the turn had two ends, and began two: one is there, or the other could not have taken its place
+	if h.Rewoken() { // the turn ended twice and began two hooks: one remains, or the other could not have replaced it
 		t.Error("one whose place another took has woken the session")
 	}
 	h.Exit("prompt_input_exit")
@@ -347,8 +347,8 @@ func TestP8_ShipIsWoken(t *testing.T) {
 	}
 }
 
-// TestP8_RelayKilled holds that a relay that was killed knows the doors of sessions when it is back, and that mail of
-// which its death kept a session from hearing rings then, once.
+// TestP8_RelayKilled holds that a killed relay knows the doors of sessions when it is back, and that mail that a
+// session missed because of its death rings then, once.
 func TestP8_RelayKilled(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -402,7 +402,7 @@ func TestP8_RelayKilled(t *testing.T) {
 	relays[0].kill()
 	sent := ask[mail.Sent](t, one.office, "send", "--to", "bob", "--type", "question", "--body", "and now?")
 	eventually(t, "it is gone", func() bool { return !two.locked() })
-	two.must(t, "rooms") // which starts the relay again
+	two.must(t, "rooms") // this starts the relay again
 	rung("when the relay was back", 1)
 	eventually(t, "the ring is recorded", func() bool {
 		return c.stateOf(t, sent.ID, "bob") == mail.Notified &&

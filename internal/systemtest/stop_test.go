@@ -19,9 +19,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestGracefulStop ends the post office by a signal while agents send, wait and watch, one of whom has stopped
-// reading. It takes its time to finish what it began, but not longer than it promised; then nothing that was
-// acknowledged is missing, and who waited gets what comes after the restart.
+// TestGracefulStop ends the post office by a signal while agents send, wait and watch, and one has stopped reading.
+// It finishes its calls under way, but not for longer than promised; then no acknowledged mail is missing, and
+// clients that waited get new mail after the restart.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -67,7 +67,7 @@ func TestGracefulStop(t *testing.T) {
 	asleep()
 }
 
-// stalledReader opens the stream of a room with much in it, and never reads it.
+// stalledReader opens the stream of a room with much mail, and never reads it.
 func (o *office) stalledReader(t *testing.T) {
 	t.Helper()
 	o.must(t, "agents", "register", "x", "--room", "big")
@@ -131,11 +131,11 @@ func (w *watcher) wait() error {
 	return w.err
 }
 
-// sleepers wait in three ways: by the command line, by MCP, and by HTTP, which is not promised more than an answer.
-// The returned function checks that the others got their mail.
+// sleepers wait in three ways: by the command line, by MCP, and by HTTP, which promises only an answer. The returned
+// function checks that the others got their mail.
 func (o *office) sleepers(t *testing.T) (awake func()) {
 	t.Helper()
-	o.env = []string{"PENNYPOST_AUTOSTART=0"} // who waits must not start a post office that was stopped
+	o.env = []string{"PENNYPOST_AUTOSTART=0"} // a waiting process must not start a stopped post office
 	defer func() { o.env = nil }()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	t.Cleanup(cancel)
@@ -174,7 +174,7 @@ func (o *office) sleepers(t *testing.T) (awake func()) {
 	}
 }
 
-// startSenders has eight senders send until they are stopped.
+// startSenders makes eight senders send until they are stopped.
 func (o *office) startSenders(t *testing.T) (all []*sender, stop func()) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -186,7 +186,7 @@ func (o *office) startSenders(t *testing.T) (all []*sender, stop func()) {
 		running.Go(func() { s.run(end, &acked) })
 	}
 	stop = sync.OnceFunc(func() {
-		time.Sleep(20 * time.Millisecond) // some of them meet nobody
+		time.Sleep(20 * time.Millisecond) // some of them find no post office
 		close(end)
 		running.Wait()
 	})

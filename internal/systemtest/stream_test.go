@@ -13,8 +13,8 @@ import (
 )
 
 // TestStreamResumes reads the room's events while the post office is stopped and killed in turn and the connection
-// breaks in between. It always goes on behind Last-Event-ID, repeating the address that it began with, as browsers do:
-// no event is missing, none comes twice, and none was shown that the journal has forgotten.
+// breaks in between. It always resumes with Last-Event-ID, repeating its first address, as browsers do: no event is
+// missing, none comes twice, and no event was shown that the journal does not have.
 func TestStreamResumes(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -40,7 +40,7 @@ func TestStreamResumes(t *testing.T) {
 		case 2:
 			d.kill()
 		}
-		if round%2 == 0 { // what came before the end is not lost either
+		if round%2 == 0 { // events before the end are not lost either
 			for e, err := s.next(); err == nil; e, err = s.next() {
 				seen, last = append(seen, e), e.id
 			}
@@ -62,7 +62,7 @@ func (o *office) reconnect(t *testing.T, last string) *stream {
 	return s
 }
 
-// checkStream compares what was seen with what the journal says from its beginning.
+// checkStream compares the events with the journal from its beginning.
 func checkStream(t *testing.T, o *office, seen []event) {
 	t.Helper()
 	st := fetch[mail.RoomStatus](t, o.socket(""), http.StatusOK, http.MethodGet, room, "")
@@ -94,8 +94,8 @@ func kind(e mail.Event) string {
 	return "agent"
 }
 
-// TestStreamIsLive holds that an event is sent when it happens, to whoever came before it and without a hint of what
-// was before.
+// TestStreamIsLive holds that an event is sent when it happens, to every earlier reader and without a hint of
+// earlier events.
 func TestStreamIsLive(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -128,7 +128,7 @@ func TestStreamIsLive(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the message was not streamed")
 	}
-	// Who follows from the beginning sees no secrets.
+	// A reader from the beginning sees no secrets.
 	from := o.reconnect(t, "")
 	for range st.Seq {
 		e, err := from.next()

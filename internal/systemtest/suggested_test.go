@@ -9,16 +9,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// reply is how somebody who was not asked answers writer's question in a dialect. Its letter has the text.
+// reply is how an agent that was not asked answers writer's question in a dialect. Its letter has the text.
 type reply struct {
 	name     string
-	suggests bool // it is known to be an answer to the question; else it is a letter like any other
+	suggests bool // it is recognised as an answer to the question; otherwise it is an ordinary letter
 	send     func(h *hall, t *testing.T, question mail.ID, text string)
 }
 
-// replies returns all ways that there are. The tools of Agenties let nobody but the orchestrator answer, and its lines
-// name a question only as Pennypost writes them; in HAAK's file a reply has no type; in superportia and openalice
-// nothing is a reply, and no frame of a team is one to a question of the room.
+// replies returns every kind. The tools of Agenties let only the orchestrator answer, and its lines name a question
+// only as Pennypost writes them; in HAAK's file a reply has no type; in superportia and openalice nothing is a
+// reply, and no frame of a team is one to a question of the room.
 func replies() []reply {
 	line := func(path, line string) func(*hall, *testing.T, mail.ID, string) {
 		return func(h *hall, t *testing.T, question mail.ID, text string) {
@@ -53,9 +53,9 @@ func replies() []reply {
 	}
 }
 
-// TestP13_SuggestedInEveryDialect has somebody who was not asked answer, in each dialect, what an agent asks the user:
-// the letter arrives as the dialect has it, and the question stays open until the user answers. What is known to be a
-// reply stands on the card as a suggestion, with who wrote it.
+// TestP13_SuggestedInEveryDialect makes an agent that was not asked answer, in each dialect, an agent's question to
+// the user: the letter arrives in the form of the dialect, and the question stays open until the user answers. A
+// recognised reply is on the card as a suggestion, with its author.
 func TestP13_SuggestedInEveryDialect(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -85,7 +85,7 @@ func TestP13_SuggestedInEveryDialect(t *testing.T) {
 	}
 }
 
-// TestP13_TheUserAnswersInAFile holds that what was asked over a bridge is settled by the user of its files.
+// TestP13_TheUserAnswersInAFile holds that a question over a bridge is settled by the user of its files.
 func TestP13_TheUserAnswersInAFile(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -103,8 +103,8 @@ func TestP13_TheUserAnswersInAFile(t *testing.T) {
 	})
 }
 
-// TestP13_FramesOfATeam has a teammate who was not asked for it approve another's plan, in the team's files, and then
-// the one who was.
+// TestP13_FramesOfATeam makes a teammate who was not asked approve another's plan, in the team's files, and then the
+// one who was.
 func TestP13_FramesOfATeam(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// What falls due when the machine that looks after its room was killed, another sends, once and in order, also what is
-// sent again and again. When the first machine is back, nothing is sent again.
+// If the machine that looks after a room is killed, another sends the mail that falls due, once and in order,
+// including recurring mail. When the first machine is back, nothing is sent again.
 func TestP16_TakenOver(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{Sync: "5s"})
@@ -20,7 +20,7 @@ func TestP16_TakenOver(t *testing.T) {
 	a.must(t, "agents", "register", "ann", "--room", "lab")
 	b.mustServe(t)
 	c.mustServe(t)
-	for _, o := range []*office{b, c} { // one that never had the room open does not know what waits there
+	for _, o := range []*office{b, c} { // a machine that never had the room open does not know what waits there
 		eventually(t, "the room is listed", func() bool { return strings.Contains(o.must(t, "rooms"), "lab") })
 		o.must(t, "inbox", "--room", "lab")
 	}
@@ -54,7 +54,7 @@ func TestP16_TakenOver(t *testing.T) {
 	eventually(t, "the first machine is back", func() bool {
 		return strings.Contains(a.must(t, "history", "--room", "lab"), "second")
 	})
-	send("afterwards", "--in", "1s") // whoever sends this has looked at what is due
+	send("afterwards", "--in", "1s") // sending this checks what is due
 	eventually(t, "what is due afterwards is sent", func() bool { return count("afterwards") == 1 })
 	for _, text := range []string{"first", "second", "by the machine that lives"} {
 		if n := count(text); n != 1 {

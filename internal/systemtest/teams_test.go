@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// fixtures is where the captured material lies: beside the repository, because it is not ours to publish.
+// fixtures is the directory of the captured material: outside the repository, because it is not ours to publish.
 const fixtures = "../../../shared/fixtures"
 
 // fixture returns a directory of captured material, and skips the test without it.
@@ -33,25 +33,25 @@ type entry struct {
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// team is what was captured of one team: each member's file, in its order.
+// team is the captured part of one team: each member's file, in its order.
 type team struct {
 	name  string
 	inbox map[string][]entry
 }
 
-// join makes sure that a member has an inbox, be it empty.
+// join makes sure that a member has an inbox, even an empty one.
 func (tm *team) join(name string) {
 	if _, ok := tm.inbox[name]; !ok {
 		tm.inbox[name] = nil
 	}
 }
 
-// members returns all names that occur, in order.
+// members returns all names that occur, sorted.
 func (tm *team) members() []string { return slices.Sorted(maps.Keys(tm.inbox)) }
 
-// loadTeams reads a directory of teams in either of the layouts seen: TEAM/RECIPIENT.json with config-TEAM.json beside
-// TEAM, or TEAM/inboxes/RECIPIENT.json with TEAM/config.json, at any depth. What is not a file of messages is left out
-// and logged.
+// loadTeams reads a directory of teams in either of the known layouts: TEAM/RECIPIENT.json with config-TEAM.json
+// next to TEAM, or TEAM/inboxes/RECIPIENT.json with TEAM/config.json, at any depth. Files without messages are
+// skipped and logged.
 func loadTeams(t *testing.T, dir string) []*team {
 	t.Helper()
 	var teams []*team
@@ -112,7 +112,7 @@ func (tm *team) readInboxes(t *testing.T, dir string) {
 	}
 	for _, box := range slices.Collect(maps.Values(tm.inbox)) {
 		for _, e := range box {
-			tm.join(e.From) // who only wrote is a member too
+			tm.join(e.From) // a mere sender is a member too
 		}
 	}
 }
@@ -142,13 +142,13 @@ func (tm *team) readConfig(t *testing.T, file string) {
 	}
 }
 
-// letter is an entry and whom it is for.
+// letter is an entry and its recipient.
 type letter struct {
 	to string
 	entry
 }
 
-// letters returns what was sent in the order in which it was: of the files' next entries always the oldest one, so
+// letters returns the letters in the order in which they were sent: always the oldest of the files' next entries, so
 // that each file's own order is kept even where its clock went back.
 func (tm *team) letters() []letter {
 	next := maps.Clone(tm.inbox)

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// terminal is a window of a tmux of its own, in which pennypost runs.
+// terminal is a window of its own tmux, in which pennypost runs.
 type terminal struct {
 	t      *testing.T
 	office *office
@@ -30,7 +30,7 @@ func openTerminal(t *testing.T, o *office, command ...string) *terminal {
 func openSized(t *testing.T, o *office, width, height int, command ...string) *terminal {
 	t.Helper()
 	w := &terminal{t, o}
-	eventually(t, "tmux begins", func() bool { // the one before it may be ending still
+	eventually(t, "tmux begins", func() bool { // the previous tmux may still be ending
 		return w.command("new-session", "-d", "-s", "w", "sleep", "600").Run() == nil
 	})
 	t.Cleanup(func() { _ = w.command("kill-server").Run() }) // it may have ended by itself
@@ -61,7 +61,7 @@ func (w *terminal) attach() {
 }
 
 func (w *terminal) command(args ...string) *exec.Cmd {
-	// It is not killed with a context, which would end the server that it starts.
+	// It is not killed with a context, which would also end the server that it starts.
 	cmd := exec.Command("tmux", append([]string{"-u", "-S", filepath.Join(w.office.root, "tmux"), "-f", "/dev/null"},
 		args...)...)
 	cmd.Env = w.office.environ("LC_ALL=C.UTF-8", "TERM=xterm-256color", "SHELL=/bin/sh")
@@ -77,7 +77,7 @@ func (w *terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// screen is what is to be seen, "" when the window has ended.
+// screen is the visible text, "" when the window has ended.
 func (w *terminal) screen() string {
 	out, _ := w.command("capture-pane", "-p", "-t", "w").Output()
 	return string(out)
@@ -89,7 +89,7 @@ func (w *terminal) press(keys ...string) *terminal {
 	return w
 }
 
-// sees waits until all of some texts are to be seen, and returns the screen.
+// sees waits until all of some texts are visible, and returns the screen.
 func (w *terminal) sees(texts ...string) string {
 	w.t.Helper()
 	screen := ""
@@ -110,7 +110,7 @@ func (w *terminal) sees(texts ...string) string {
 	return screen
 }
 
-// gone waits until a text is no longer to be seen.
+// gone waits until a text is no longer visible.
 func (w *terminal) gone(text string) {
 	w.t.Helper()
 	eventually(w.t, "no longer on the screen: "+text, func() bool { return !strings.Contains(w.screen(), text) })
@@ -121,7 +121,7 @@ func (w *terminal) ended() {
 	w.t.Helper()
 	eventually(w.t, "the program ends, and with it tmux", func() bool {
 		says, err := w.command("has-session", "-t", "w").CombinedOutput()
-		return err != nil && !strings.Contains(string(says), "can't find") // as a server says that still ends
+		return err != nil && !strings.Contains(string(says), "can't find") // a server that is still ending says that
 	})
 }
 
@@ -135,7 +135,7 @@ func (w *terminal) pid() int {
 	return pid
 }
 
-// terminalPage has the screens that the test sees.
+// terminalPage has the screens that the test compares.
 const terminalPage = "../../docs/terminal.md"
 
 var (
@@ -147,7 +147,7 @@ var (
 	emptyLines = regexp.MustCompile(`\n{3,}`)
 )
 
-// settles is how long a screen may take to become as it is in the documentation.
+// settles is how long a screen may take to match the documentation.
 const settles = 10 * time.Second
 
 // pictured compares the screen with the one of that name in the documentation, or, with PENNYPOST_UPDATE_SCREENS set,
@@ -183,7 +183,7 @@ func (w *terminal) pictured(name string, texts ...string) {
 	}
 }
 
-// picture is a screen as the documentation shows it: what differs from run to run is the same.
+// picture is a screen as in the documentation, without the parts that differ from run to run.
 func picture(screen string) string {
 	var lines []string
 	for l := range strings.Lines(screen) {
@@ -230,7 +230,7 @@ func newDesk(t *testing.T) *office {
 	return o
 }
 
-// answers returns the bodies of what the person has sent in a room.
+// answers returns the bodies of the person's messages in a room.
 func (o *office) answers(t *testing.T, room string) []string {
 	t.Helper()
 	var out []string
@@ -242,7 +242,7 @@ func (o *office) answers(t *testing.T, room string) []string {
 	return out
 }
 
-// TestTerminal does what a person does in the full-screen view, and compares what they see with the documentation.
+// TestTerminal uses the full-screen view as a person does, and compares the screens with the documentation.
 func TestTerminal(t *testing.T) {
 	o := newDesk(t)
 	w := openTerminal(t, o, binary)
@@ -292,7 +292,7 @@ func TestTerminal(t *testing.T) {
 	w.ended()
 }
 
-// TestTerminalDialog answers what a client asks, whose hook waits for it.
+// TestTerminalDialog answers the question of a client whose hook waits for the answer.
 func TestTerminalDialog(t *testing.T) {
 	o := newDesk(t)
 	hook := func(event, more string) result {
@@ -344,7 +344,7 @@ func TestTerminalOutlivesThePostOffice(t *testing.T) {
 	w := openTerminal(t, o, binary)
 	w.sees("1 of 2", "Which port")
 	d.kill()
-	w.sees("Post office away since", "Which port", "1  8080") // what can be read stays
+	w.sees("Post office away since", "Which port", "1  8080") // readable mail stays
 	w.press("Escape").sees("q quit")
 	w.pictured("away", "away since", "Which port")
 	w.press("1").sees("Answered “8080”")
@@ -363,8 +363,7 @@ func TestTerminalOutlivesThePostOffice(t *testing.T) {
 	}
 }
 
-// TestTerminalIsClosed closes the terminal on an answer that has not left yet.
-// TestServeOnATerminal: whoever starts the post office by hand is given a link that logs the browser in.
+// TestServeOnATerminal: a person who starts the post office by hand gets a link that logs the browser in.
 func TestServeOnATerminal(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed")
@@ -373,12 +372,13 @@ func TestServeOnATerminal(t *testing.T) {
 	w.sees("The post office is open", "/login?key=")
 }
 
+// TestTerminalIsClosed closes the terminal on an answer that has not been sent yet.
 func TestTerminalIsClosed(t *testing.T) {
 	o := newDesk(t)
 	w := openTerminal(t, o, binary)
 	w.sees("1 of 2", "9090  as in CI") // the question, and not a row of the list
 	w.press("1").sees("Answered “8080”")
-	w.tmux("kill-server") // the shell that has begun the view may end before it
+	w.tmux("kill-server") // the view's shell may end before it
 	eventually(t, "the answer has been sent", func() bool { return len(o.answers(t, "lab")) == 1 })
 }
 
@@ -393,13 +393,13 @@ func TestTerminalSuspends(t *testing.T) {
 	w.press("q").sees("shell>")
 	w.press("-l", "exec "+binary).press("Enter").sees("1 of 2")
 	w.press("Escape").sees("q quit")
-	w.press("C-z") // no shell would continue it, so it goes on
+	w.press("C-z") // no shell would continue it, so it does not stop
 	eventually(t, "the view takes keys again", func() bool {
 		return strings.Contains(w.press("j").screen(), "▌ ? Is the old flag")
 	})
 }
 
-// TestTerminalIdles holds that a view at which nothing happens takes no time of the processor.
+// TestTerminalIdles holds that an idle view takes no processor time.
 func TestTerminalIdles(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("the system does not say what a process has used")
@@ -421,7 +421,7 @@ func TestTerminalIdles(t *testing.T) {
 	}
 }
 
-// ticks is how much time of the processor a process has used, in hundredths of a second.
+// ticks is how much processor time a process has used, in hundredths of a second.
 func ticks(t *testing.T, pid int) int {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -434,7 +434,7 @@ func ticks(t *testing.T, pid int) int {
 	return user + system
 }
 
-// TestWithoutTerminal holds what is printed where no screen can be drawn.
+// TestWithoutTerminal holds the output where no screen can be drawn.
 func TestWithoutTerminal(t *testing.T) {
 	o := newDesk(t)
 	got := agesOf.ReplaceAllString(o.must(t), "  now$1")

@@ -21,7 +21,7 @@ func newFleet(t *testing.T) *office {
 	return o
 }
 
-// click presses the mouse's first button where a text is on the screen, as a terminal tells it.
+// click presses the mouse's first button where a text is on the screen, as a terminal reports it.
 func (w *terminal) click(text string) *terminal {
 	w.t.Helper()
 	for y, l := range strings.Split(w.sees(text), "\n") {
@@ -34,7 +34,7 @@ func (w *terminal) click(text string) *terminal {
 	return w
 }
 
-// TestTerminalSizes goes through everything that the view shows at three sizes.
+// TestTerminalSizes goes through all screens of the view at three sizes.
 func TestTerminalSizes(t *testing.T) {
 	o := newFleet(t)
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}} {
@@ -71,7 +71,7 @@ func TestTerminalMouse(t *testing.T) {
 	w.press("-l", "\x1b[<65;10;10M").sees("▌ ? Is the old flag")
 }
 
-// TestTerminalScope shows one room and has it remembered.
+// TestTerminalScope shows one room and checks that the choice is remembered.
 func TestTerminalScope(t *testing.T) {
 	o := newFleet(t)
 	w := openTerminal(t, o, binary)
@@ -93,7 +93,7 @@ func TestTerminalScope(t *testing.T) {
 	w.ended()
 }
 
-// TestTerminalColours holds that what asks is red and that NO_COLOR has the same without colours.
+// TestTerminalColours holds that questions are red and that NO_COLOR shows the same without colours.
 func TestTerminalColours(t *testing.T) {
 	o := newFleet(t)
 	drawn := func(w *terminal) string { return w.tmux("capture-pane", "-e", "-p", "-t", "w") }
@@ -105,7 +105,7 @@ func TestTerminalColours(t *testing.T) {
 	w.press("Escape").sees("q quit")
 	w.press("q")
 	w.ended()
-	w = openTerminal(t, o, "env", "NO_COLOR=1", binary) // the server may be the one from before, with its environment
+	w = openTerminal(t, o, "env", "NO_COLOR=1", binary) // it may be the earlier server, with its environment
 	w.sees("1 of 2", "[1] 8080", "[2] 9090")
 	if got := drawn(w); strings.Contains(got, "[41") || strings.Contains(got, ";41") || strings.Contains(got, "[9") {
 		t.Errorf("there are colours:\n%q", got)

@@ -36,11 +36,11 @@ var releaseSecret = sync.OnceValue(func() *minisign.Secret {
 	return s
 })
 
-// updater is an office whose programs are of a release, and may be updated.
+// updater is an office whose programs are from a release, and may be updated.
 type updater struct {
 	*office
-	bin     string // where they lie
-	release string // the directory with the files of the release that can be had
+	bin     string // their directory
+	release string // the directory of the available release's files
 }
 
 // built has the programs of releases, built once.
@@ -49,7 +49,7 @@ var built struct {
 	dirs map[string]string
 }
 
-// builtRelease returns a directory with the programs of a release, which know the key of tests.
+// builtRelease returns a directory with the programs of a release, which accept the key of tests.
 func builtRelease(t *testing.T, version string) string {
 	t.Helper()
 	built.Lock()
@@ -190,7 +190,7 @@ func (u *updater) installed(t *testing.T) string {
 	return said[0]
 }
 
-// keeps holds that the inbox has one message.
+// keeps holds that the inbox has the one message.
 func (u *updater) keeps(t *testing.T, body string, flags ...string) {
 	t.Helper()
 	got := ask[mail.Page](t, u.office, append([]string{"inbox"}, flags...)...).Messages
@@ -199,9 +199,9 @@ func (u *updater) keeps(t *testing.T, body string, flags ...string) {
 	}
 }
 
-// TestUpdate updates a post office that runs, while agents send, wait and have sessions open, goes back, and forward
-// again. Nothing that was acknowledged is missing, nobody has to be started again, and what a session that was there
-// before starts is of the new version.
+// TestUpdate updates a running post office, while agents send, wait and have sessions open, goes back, and forward
+// again. No acknowledged mail is missing, no client has to be restarted, and processes started by earlier sessions
+// are of the new version.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	u := newUpdater(t)
@@ -241,7 +241,7 @@ func TestUpdate(t *testing.T) {
 	if before.Version != "v1.2.3" || after.Version != "v1.2.4" || before.PID == after.PID {
 		t.Errorf("the post office was %+v and is %+v", before, after)
 	}
-	time.Sleep(100 * time.Millisecond) // the senders find the new one
+	time.Sleep(100 * time.Millisecond) // the senders find the new post office
 	stop()
 	checkSent(t, all, u.exported(t))
 	u.must(t, "send", "--room", "lab", "--to", "sleeper", "--body", "after the update")
@@ -271,8 +271,8 @@ func TestUpdate(t *testing.T) {
 	u.keeps(t, "still here", "--room", "lab")
 }
 
-// TestUpdateWaits: an update breaks into no send that has begun. Half of one is on its way; the post office goes on in
-// the version before until the other half has come, and its sender is told that it was sent.
+// TestUpdateWaits: an update does not interrupt a send that has begun. Half of one has arrived; the old version
+// continues until the other half has come, and its sender learns that it was sent.
 func TestUpdateWaits(t *testing.T) {
 	t.Parallel()
 	u := newUpdater(t)
@@ -315,8 +315,8 @@ func TestUpdateWaits(t *testing.T) {
 	u.keeps(t, "half and half", "--as", "ann")
 }
 
-// TestUpdateKilled kills the update, at moments that are spread over all of it, while a post office runs. Afterwards
-// there are two programs of one version, they work, and the next update is whole.
+// TestUpdateKilled kills the update, at moments spread over all of it, while a post office runs. Afterwards both
+// programs have the same version, they work, and the next update is complete.
 func TestUpdateKilled(t *testing.T) {
 	t.Parallel()
 	u := newUpdater(t)
@@ -360,7 +360,7 @@ func TestUpdateKilled(t *testing.T) {
 	}
 }
 
-// TestUpdateThatDoesNotStart: if the new post office cannot be started, the one of before is back.
+// TestUpdateThatDoesNotStart: if the new post office cannot be started, the old one is back.
 func TestUpdateThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	u := newUpdater(t)

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/base/versions"
 )
 
-// TestUpdateRefuses: what is wrong is said, and the programs stay as they were.
+// TestUpdateRefuses: the error is reported, and the programs stay as they were.
 func TestUpdateRefuses(t *testing.T) {
 	t.Parallel()
 	u := newUpdater(t)
@@ -114,10 +114,10 @@ func TestUpdateRefuses(t *testing.T) {
 	}
 }
 
-// flat is a message without the ends of its lines.
+// flat is a message without its line ends.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// TestUpdatePlaces: where somebody else replaces the programs, where others would hide them, or without permission to
+// TestUpdatePlaces: where another tool replaces the programs, where others would hide them, or without permission to
 // write, nothing is changed.
 func TestUpdatePlaces(t *testing.T) {
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestUpdatePlaces(t *testing.T) {
 	}
 }
 
-// readOnly runs the update as somebody who may not write beside the programs.
+// readOnly runs the update as a user who may not write next to the programs.
 func (u *updater) readOnly(t *testing.T) result {
 	t.Helper()
 	if _, err := exec.LookPath("setpriv"); err != nil {

@@ -22,12 +22,12 @@ import (
 // room is the path of the room that commands mean in a directory without a repository.
 const room = "/api/v1/rooms/default"
 
-// door is a way to a post office over HTTP.
+// door is a connection to a post office over HTTP.
 type door struct {
 	client *http.Client
 	base   string
 	token  string // bearer token; empty: none
-	agent  string // who the peer of a Unix socket says it acts for; empty: whose the token is, or the user
+	agent  string // the agent that the peer of a Unix socket claims to act for; empty: the token's, or the user
 }
 
 // socketDoor goes to a post office's Unix socket.
@@ -39,17 +39,17 @@ func socketDoor(path, agent string) *door {
 		agent: agent}
 }
 
-// socket is the door to the office's own socket, wherever its post office runs. The tests themselves are not the user
+// socket is the door to the office's own socket, wherever its post office runs. The tests do not count as the user
 // there, so without an agent it shows the operator's token.
 func (o *office) socket(agent string) *door {
 	d := socketDoor(filepath.Join(o.home, "pennypost.sock"), agent)
 	if agent == "" {
-		d.token, _ = o.operatorToken() // which is not there before the first start
+		d.token, _ = o.operatorToken() // it does not exist before the first start
 	}
 	return d
 }
 
-// door goes to the post office's TCP address. Each door has connections of its own.
+// door goes to the post office's TCP address. Each door has its own connections.
 func (d *daemon) door(token string) *door {
 	return &door{client: &http.Client{Transport: new(http.Transport)}, base: d.HTTP, token: token}
 }
@@ -70,7 +70,7 @@ func (o *office) operator(t testing.TB) string {
 	return token
 }
 
-// RoundTrip implements http.RoundTripper: it adds who sends.
+// RoundTrip implements http.RoundTripper: it adds the sender's identity.
 func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if d.token != "" && r.Header.Get("Authorization") == "" {
@@ -123,7 +123,7 @@ func (d *door) open(ctx context.Context, method, path string, body io.Reader, fi
 	return d.RoundTrip(r)
 }
 
-// fetch makes a request that has to be answered with status, and decodes the answer.
+// fetch makes a request whose answer must have the status, and decodes the answer.
 func fetch[T any](t testing.TB, d *door, status int, method, path, body string, fields ...string) T {
 	t.Helper()
 	a, err := d.do(method, path, body, fields...)
@@ -156,7 +156,7 @@ func (d *door) post(draft mail.Draft, key string) (mail.Sent, error) {
 		return mail.Sent{}, err
 	}
 	switch a.status {
-	case http.StatusCreated, http.StatusOK, http.StatusAccepted: // it is there, was there, or is kept
+	case http.StatusCreated, http.StatusOK, http.StatusAccepted: // it is stored, was stored already, or is kept
 	default:
 		return mail.Sent{}, fmt.Errorf("send: %d %s", a.status, a.body)
 	}
@@ -164,8 +164,8 @@ func (d *door) post(draft mail.Draft, key string) (mail.Sent, error) {
 	return s, json.Unmarshal([]byte(a.body), &s)
 }
 
-// awaitWatchers waits until so many waits and watches are open, as the metrics tell: what is to wake somebody must not
-// come before he sleeps.
+// awaitWatchers waits until that many waits and watches are open, according to the metrics: a wake must not come
+// before its recipient sleeps.
 func (o *office) awaitWatchers(n string) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		a, err := o.socket("").do(http.MethodGet, "/metrics", "")
@@ -180,7 +180,7 @@ func (o *office) awaitWatchers(n string) error {
 	}
 }
 
-// stream is an event stream (HTML, 9.2) that is being read.
+// stream is an event stream (HTML, 9.2) being read.
 type stream struct {
 	resp   *http.Response
 	lines  *bufio.Reader
@@ -194,7 +194,8 @@ type event struct {
 	mail.Event
 }
 
-// events opens the room's stream behind a place: of the query, and of the header Last-Event-ID unless that is empty.
+// events opens the room's stream after a sequence number: in the query, and in the header Last-Event-ID unless that
+// is empty.
 func (d *door) events(after, lastID string) (*stream, error) {
 	var fields []string
 	if lastID != "" {
@@ -220,7 +221,7 @@ func (s *stream) close() {
 	s.resp.Body.Close()
 }
 
-// next returns the next event, io.EOF at the end of a stream that was ended in order.
+// next returns the next event, io.EOF at the end of a stream that was closed properly.
 func (s *stream) next() (event, error) {
 	timeout := time.AfterFunc(patience, s.cancel)
 	defer timeout.Stop()

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestWorkspaceInstall: what "workspace add --install" writes is all that it takes. A session that is started in the
-// directory is the workspace's agent, in the room of the workspace, it pushes to the Inbox, and the person's answer
-// reaches it by the hook of its client.
+// TestWorkspaceInstall: the files of "workspace add --install" are sufficient. A session that is started in the
+// directory is the workspace's agent, in the room of the workspace; it pushes to the Inbox, and the person's answer
+// reaches it through its client's hook.
 func TestWorkspaceInstall(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -21,7 +21,7 @@ func TestWorkspaceInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := ask[struct{ Token string }](t, o, "workspace", "add", "ws-macro", there.dir, "--room", "lab").Token
-	for range 2 { // again changes nothing
+	for range 2 { // the second time changes nothing
 		out := o.must(t, "workspace", "add", "ws-macro", there.dir, "--room", "lab", "--install", "claude")
 		for _, want := range []string{"in room lab", ".mcp.json", "settings.json", "inbox_push"} {
 			if !strings.Contains(out, want) {
@@ -41,7 +41,7 @@ func TestWorkspaceInstall(t *testing.T) {
 		t.Errorf("another workspace in the same directory: %+v", r)
 	}
 
-	for _, era := range eras() { // both are open at a time: a workspace has as many sessions as somebody opens
+	for _, era := range eras() { // both are open at a time: a workspace may have any number of sessions
 		a := there.inClient().mustAgent(t, era)
 		tools, err := a.session.ListTools(t.Context(), nil)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestWorkspaceInstall(t *testing.T) {
 	}
 }
 
-// TestWorkspaceInstalledEverywhere: a client that has Pennypost for all projects is not given it twice.
+// TestWorkspaceInstalledEverywhere: a client that has Pennypost for all projects does not get it twice.
 func TestWorkspaceInstalledEverywhere(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -101,7 +101,7 @@ func TestWorkspaceInstalledEverywhere(t *testing.T) {
 	}
 }
 
-// TestWorkspaceAddress: what "workspace add" prints is where the post office listens.
+// TestWorkspaceAddress: the address that "workspace add" prints is the one where the post office listens.
 func TestWorkspaceAddress(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

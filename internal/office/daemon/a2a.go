@@ -31,7 +31,7 @@ func (d *daemon) guest(r *http.Request) (a2a.Guest, error) {
 	return d.asGuest(c, token), err
 }
 
-// standAsGuest returns the guest whose token has a hash, and has ctx end with the token.
+// standAsGuest returns the guest whose token has a hash, and makes ctx end with the token.
 func (d *daemon) standAsGuest(ctx context.Context, room mail.RoomName, token string) (a2a.Guest, error) {
 	c, err := d.office.GuestOf(ctx, room, token)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// guestsOf is a post office with a room shop that guests may enter, and who works there.
+// guestsOf is a post office with a room shop that guests may enter, and the agents who work there.
 func guestsOf(t *testing.T) (*running, Options) {
 	t.Helper()
 	cfg := testConfig(t)
@@ -71,7 +71,7 @@ func (r *running) a2aDo(t *testing.T, method, path, token, body string) (int, st
 	return resp.StatusCode, string(text)
 }
 
-// a2aTask is of a task what the tests look at.
+// a2aTask is the part of a task that the tests examine.
 type a2aTask struct {
 	ID, ContextID string
 	Status        struct {
@@ -87,7 +87,7 @@ type a2aMessage struct {
 	Parts           []struct{ Text string }
 }
 
-// a2aCall makes a call of the protocol, and returns its error's code, 0 for none.
+// a2aCall makes a call of the protocol, and returns the code of its error, 0 for none.
 func (r *running) a2aCall(t *testing.T, path, token, method string, params, result any) (code int, why string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -146,7 +146,7 @@ func (r *running) a2aTask(t *testing.T, token, id string) a2aTask {
 	return out
 }
 
-// A task is mail, and how it stands follows from the room.
+// A task is mail, and its state follows from the room.
 func TestA2ATask(t *testing.T) {
 	r, _ := guestsOf(t)
 	token := r.guestToken(t, "acme")
@@ -214,7 +214,7 @@ func (r *running) a2aReply(t *testing.T, as mail.Name, task string, d mail.Draft
 	}
 }
 
-// How a task ends, and what does not end it.
+// The events that end a task, and those that do not.
 func TestA2AStates(t *testing.T) {
 	r, _ := guestsOf(t)
 	token := r.guestToken(t, "acme")
@@ -230,7 +230,7 @@ func TestA2AStates(t *testing.T) {
 	const submitted, working, required = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"
 	for i, tt := range []struct {
 		name, want string
-		code       int // of a cancel afterwards; 0: the task is canceled
+		code       int // of a cancel afterwards; 0: the task is cancelled
 		do         func(t *testing.T, id string)
 	}{
 		{"sent", submitted, 0, func(*testing.T, string) {}},
@@ -316,7 +316,7 @@ func TestA2AStates(t *testing.T) {
 	}
 }
 
-// A task to a role or a tag is for who has it, and for nobody else.
+// A task to a role or a tag reaches its holders, and no one else.
 func TestA2ASkills(t *testing.T) {
 	r, _ := guestsOf(t)
 	token := r.guestToken(t, "acme")
@@ -383,7 +383,7 @@ func TestA2AAgain(t *testing.T) {
 	}
 }
 
-// What is no proper call is refused in the protocol's own words, and nothing is stored.
+// A malformed call is refused in the protocol's own words, and nothing is stored.
 func TestA2ABadInput(t *testing.T) {
 	r, _ := guestsOf(t)
 	token, other := r.guestToken(t, "acme"), r.guestToken(t, "other")

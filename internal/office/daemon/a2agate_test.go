@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Who comes in by A2A is a guest, with a guest's token of that room, and nobody else: neither the user nor an agent.
+// A2A admits only guests, with a guest's token for that room: neither the user nor an agent.
 func TestP5_A2AGuestsOnly(t *testing.T) {
 	r, _ := guestsOf(t)
 	user := r.room(t, "shop", mail.User)
@@ -92,7 +92,7 @@ func TestP5_A2AGuestsOnly(t *testing.T) {
 	}
 }
 
-// A guest's token opens no other door: with it nobody reads the room, and nobody is an agent.
+// A guest's token opens no other door: with it no one can read the room or act as an agent.
 func TestP5_A2AGuestsComeInNowhereElse(t *testing.T) {
 	r, _ := guestsOf(t)
 	token := r.guestToken(t, "acme")
@@ -113,7 +113,8 @@ func TestP5_A2AGuestsComeInNowhereElse(t *testing.T) {
 	}
 }
 
-// What a guest does not say, the room does not tell: mail between agents, also in the thread of its task, stays there.
+// The room tells a guest nothing of mail between others: mail between agents stays there, even in the thread of the
+// guest's task.
 func TestP5_A2ATellsOnlyWhatIsTheGuests(t *testing.T) {
 	r, _ := guestsOf(t)
 	token, other := r.guestToken(t, "acme"), r.guestToken(t, "other")
@@ -139,7 +140,7 @@ func TestP5_A2ATellsOnlyWhatIsTheGuests(t *testing.T) {
 			t.Errorf("%s tells %s", call, text)
 		}
 	}
-	// A guest that a task reaches, since it has the role, has it as little as anybody else.
+	// A guest who has the role of a task's recipient does not get the task either.
 	if _, err := r.room(t, "shop", mail.User).Register(t.Context(), mail.Presence{Name: "acme",
 		Roles: []string{"painter"}}); err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestP5_A2ATellsOnlyWhatIsTheGuests(t *testing.T) {
 	}
 }
 
-// Without a word of the person there is no such door; and what it keeps has no secret of a token.
+// The door exists only if the person configures it; and its stored state contains no secret of a token.
 func TestA2AIsOff(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})

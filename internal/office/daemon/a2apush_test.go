@@ -41,7 +41,7 @@ type a2aEvent struct {
 	}
 }
 
-// name says what an event tells.
+// name returns the kind of an event.
 func (e *a2aEvent) name() string {
 	switch {
 	case e.Task != nil:
@@ -181,7 +181,7 @@ func TestA2ASendWaits(t *testing.T) {
 	}
 }
 
-// Streams and pushes end with the guest's right.
+// Streams and pushes end with the guest's access.
 func TestP5_A2AEndsWithTheRight(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *running){
 		"a newer token": func(t *testing.T, r *running) { r.guestToken(t, "acme") },
@@ -237,7 +237,7 @@ func TestA2AStops(t *testing.T) {
 	s.ends(t)
 }
 
-// pushReceiver is where news is pushed.
+// pushReceiver receives pushed news.
 type pushReceiver struct {
 	*httptest.Server
 	got    chan pushed
@@ -327,7 +327,7 @@ func TestA2APush(t *testing.T) {
 		t.Error(code, why)
 	}
 
-	// What happens while the post office is away, or the pushReceiver, is pushed later.
+	// News from the time when the post office or the pushReceiver is away is pushed later.
 	r.stop(t)
 	r = start(t, opts)
 	r.a2aReply(t, "builder-1", id, mail.Draft{Type: "question", Body: "Which?"})
@@ -351,7 +351,7 @@ func TestA2APush(t *testing.T) {
 	}
 }
 
-// Where the person does not allow it, nothing leads to this machine or its networks; and no guest has more than its
+// Without the person's permission no push goes to this machine or its networks; and no guest has more than its
 // share.
 func TestP12_A2APush(t *testing.T) {
 	r, opts := guestsOf(t)

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestA2ASDK has the protocol's own SDK for JavaScript, which $A2A_SDK leads to, be a guest. See ./test.
+// TestA2ASDK runs the protocol's own SDK for JavaScript, at $A2A_SDK, as a guest. See ./test.
 func TestA2ASDK(t *testing.T) {
 	sdk := os.Getenv("A2A_SDK")
 	node, err := exec.LookPath("node")

@@ -16,8 +16,8 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// TestAllRooms holds that what is asked of all rooms has every room, and that closed ones stay so and are told as they
-// stood.
+// TestAllRooms holds that the answer to a question about all rooms has every room, and that closed rooms stay closed
+// and are reported as of their closing.
 func TestAllRooms(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	for _, room := range []mail.RoomName{"a", "b"} {
@@ -54,7 +54,7 @@ func TestAllRooms(t *testing.T) {
 	}
 }
 
-// closeRooms closes all rooms of a post office, as time does.
+// closeRooms closes all rooms of a post office, as idleness does.
 func closeRooms(t *testing.T, o *caller.Rooms) {
 	t.Helper()
 	if err := o.Set.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
@@ -63,7 +63,7 @@ func closeRooms(t *testing.T, o *caller.Rooms) {
 }
 
 // TestAllRoomsNotRead holds that rooms that were not read since the post office started are named, never left out,
-// and that asking again reads them.
+// and that the next question reads them.
 func TestAllRoomsNotRead(t *testing.T) {
 	before := testOffice(t, time.Hour)
 	const made = 18
@@ -89,8 +89,8 @@ func TestAllRoomsNotRead(t *testing.T) {
 	}
 }
 
-// TestAllRoomsAfterRestart holds that a post office that was restarted tells of all rooms without opening them, and
-// that a summary which does not belong to the journal counts for nothing.
+// TestAllRoomsAfterRestart holds that a restarted post office reports on all rooms without opening them, and that it
+// ignores a summary that does not belong to the journal.
 func TestAllRoomsAfterRestart(t *testing.T) {
 	before := testOffice(t, time.Hour)
 	const made = 40
@@ -149,7 +149,7 @@ func TestAllRoomsAfterRestart(t *testing.T) {
 	}
 }
 
-// TestAllRoomsRefuse holds that a wrong question about all rooms is refused, and makes no room seem to be away.
+// TestAllRoomsRefuse holds that a malformed question about all rooms is refused, and makes no room seem to be away.
 func TestAllRoomsRefuse(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "a", mail.Draft{Body: "b"})
@@ -169,7 +169,7 @@ func TestAllRoomsRefuse(t *testing.T) {
 	}
 }
 
-// TestAllRoomsElsewhere holds that a room that is in a file of another machine is not called away: that one tells of
+// TestAllRoomsElsewhere holds that a room in a file of another machine is not reported as away: that machine reports
 // it.
 func TestAllRoomsElsewhere(t *testing.T) {
 	o := testOffice(t, time.Hour)
@@ -188,8 +188,8 @@ func TestAllRoomsElsewhere(t *testing.T) {
 	}
 }
 
-// TestP11_ClosedRooms holds that what is kept in memory of closed rooms has no texts of mail, and nothing of mail that
-// was erased since.
+// TestP11_ClosedRooms holds that the state of closed rooms in memory contains no texts of mail, and nothing of mail
+// that was erased since.
 func TestP11_ClosedRooms(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "a", mail.Draft{Body: "hello"})

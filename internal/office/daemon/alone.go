@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/config"
 )
 
-// leaveWhenAlone stops the post office when nobody has been connected for as long as the configuration says.
+// leaveWhenAlone stops the post office when it has had no connection for as long as the configuration says.
 func (d *daemon) leaveWhenAlone() {
 	limit := cmp.Or(d.opts.Config.IdleExit, config.DefaultIdleExit)
 	if limit < 0 {
@@ -17,7 +17,7 @@ func (d *daemon) leaveWhenAlone() {
 	for {
 		left := time.Duration(limit) - d.connections.Alone()
 		if left <= 0 && (d.office.Set.Figures().Running > 0 || d.github.On() || !d.office.Quiet()) {
-			// somebody has to notice what others write there, and who is to be woken
+			// the post office must notice mail that others write there, and wake its recipients
 			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
 		}
 		if left <= 0 {

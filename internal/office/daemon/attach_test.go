@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// TestAttach: the session that an agent's hooks told of is shown in its pane of tmux, and resumed once it is over. No
+// TestAttach: the session that an agent's hooks reported is shown in its tmux pane, and resumed once it is over. No
 // agent can ask for it.
 func TestAttach(t *testing.T) {
 	access, told := pane(t)

@@ -126,7 +126,7 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// A token opens one room, and another user's header changes nothing about that.
+// A token opens one room, and another user's header does not change that.
 func TestTokenOverTCP(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	r.register(t, "a", "bob")
@@ -145,8 +145,8 @@ func TestTokenOverTCP(t *testing.T) {
 	}
 }
 
-// TestOpenRoomsAskNoDisk holds that a call of a room that is open does not look for its directory: each call would,
-// over TCP twice. So calls go on when the directory is not to be found for a moment.
+// TestOpenRoomsAskNoDisk holds that a call to an open room does not look for its directory: each call would, twice
+// over TCP. So calls keep working while the directory is briefly missing.
 func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a directory with open files cannot be renamed there")
@@ -184,7 +184,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	}
 }
 
-// sleeping starts a process without a terminal, and with these variables, and returns its id.
+// sleeping starts a process without a terminal but with these variables, and returns its id.
 func sleeping(t testing.TB, variables ...string) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -199,7 +199,7 @@ func sleeping(t testing.TB, variables ...string) int {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	// While a program becomes another, its environment cannot be read.
+	// While a process executes another program, its environment cannot be read.
 	for name := ""; name != "sleep"; {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
 		if err != nil {

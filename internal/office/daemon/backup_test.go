@@ -32,7 +32,7 @@ func restoreElsewhere(t *testing.T, file []byte) (config.Config, backup.Restored
 	return other, restored
 }
 
-// backUp makes a backup and wants these rooms to be named as not opened.
+// backUp makes a backup and expects it to name these rooms as not opened.
 func (r *running) backUp(t *testing.T, want string) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -42,13 +42,13 @@ func (r *running) backUp(t *testing.T, want string) []byte {
 	return file.Bytes()
 }
 
-// conversation is one of those that go on during a backup: each message replies to the one before it.
+// conversation is one of those that continue during a backup: each message replies to the one before it.
 type conversation struct {
 	mu  sync.Mutex
 	ids []mail.ID // acknowledged, in order
 }
 
-// goesOn sends until done is closed. Nothing may be refused.
+// goesOn sends until done is closed. No send may be refused.
 func (c *conversation) goesOn(t *testing.T, number int, user mail.Service, done <-chan struct{}) {
 	var last mail.ID
 	for n := 0; ; n++ {
@@ -76,8 +76,8 @@ func (c *conversation) acknowledged() []mail.ID {
 	return slices.Clone(c.ids)
 }
 
-// While eight conversations and retention go on all the time, a backup has every message that was acknowledged before
-// it began, each conversation without a gap up to where it stood at one moment, the archive, the settings, and tokens
+// While eight conversations and retention run all the time, a backup has every message that was acknowledged before
+// it began, each conversation without a gap up to its state at one moment, the archive, the settings, and tokens
 // that are valid in the restored home.
 func TestBackupWhileSending(t *testing.T) {
 	cfg := testConfig(t)
@@ -145,7 +145,7 @@ func TestBackupWhileSending(t *testing.T) {
 		}
 		all = append(all, it)
 	}
-	slices.SortFunc(all, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) }) // archived ones came first
+	slices.SortFunc(all, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) }) // archived ones come first
 	there := make([][]mail.Item, len(talks))
 	for _, it := range all {
 		var i, n int
@@ -174,8 +174,8 @@ func TestBackupWhileSending(t *testing.T) {
 	}
 }
 
-// What cannot be opened costs no backup: its files are in it as they stand, it is named, and every other room is
-// there.
+// A room that cannot be opened does not cost the backup: its files are in it as they are, it is named, and every
+// other room is there.
 func TestBackupOfRoomsThatCannotBeOpened(t *testing.T) {
 	cfg := testConfig(t)
 	first := start(t, Options{Config: cfg})
@@ -206,7 +206,7 @@ func TestBackupOfRoomsThatCannotBeOpened(t *testing.T) {
 	}
 	want := "closed, locked, nomain"
 	if os.Getuid() == 0 {
-		want = "locked, nomain" // whom no permission stops
+		want = "locked, nomain" // no permission stops root
 	}
 	file := start(t, Options{Config: cfg}).backUp(t, want)
 
@@ -233,7 +233,7 @@ func TestBackupOfRoomsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A backup leaves no room open that was not: there may be more of them than may be open at a time.
+// A backup closes the rooms that it opened: there may be more of them than may be open at a time.
 func TestBackupClosesRooms(t *testing.T) {
 	cfg := testConfig(t)
 	first := start(t, Options{Config: cfg})
@@ -241,7 +241,7 @@ func TestBackupClosesRooms(t *testing.T) {
 		first.register(t, name, "bob")
 	}
 	first.stop(t)
-	for _, name := range []string{"a", "b", "c"} { // rooms of today are opened by a start
+	for _, name := range []string{"a", "b", "c"} { // a start opens rooms used today
 		old := time.Now().Add(-72 * time.Hour)
 		if err := os.Chtimes(filepath.Join(cfg.Home.Rooms(), name, "mailbox.jsonl"), old, old); err != nil {
 			t.Fatal(err)
@@ -255,8 +255,8 @@ func TestBackupClosesRooms(t *testing.T) {
 	}
 }
 
-// On another machine there is nothing of what only the first one knew, and what a journal says of it harms nobody: a
-// program that does not run there, a socket, a bridge to a directory that is not there.
+// On another machine the facts that only the first one knew are gone, and the journal's record of them does no harm:
+// a program that does not run there, a socket, a bridge to a missing directory.
 func TestRestoreElsewhere(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -285,7 +285,7 @@ func TestRestoreElsewhere(t *testing.T) {
 		}
 		return err
 	})
-	// It is there if the bridge had looked at its files twice before the backup.
+	// The backup has it if the bridge had looked at its files twice before.
 	names = slices.DeleteFunc(names, func(n string) bool { return n == "rooms/lab/bridges/agenties/begun" })
 	want := []string{"rooms/lab/LOCK", "rooms/lab/bridges/agenties/cursor", "rooms/lab/mailbox.jsonl",
 		"rooms/lab/mailbox.last", "token"}

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A session whose program is killed is gone in a few seconds, not when it has been silent for some minutes.
+// A session whose program is killed is gone in a few seconds, not after some minutes of silence.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	o := testOffice(t, time.Hour)
@@ -56,8 +56,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A turn that a person broke off runs no hook. What Claude Code notes of its session ends it, unless a hook was heard
-// since.
+// A turn that a person interrupts runs no hook. Claude Code's own notes of the session end it, unless a hook was
+// heard since.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	config := t.TempDir()
@@ -108,7 +108,7 @@ func TestBrokenOff(t *testing.T) {
 		all, err := mail.Roster(t.Context(), o.Own(t.Context(), "a", mail.User))
 		return err == nil && len(all) == 1 && all[0].State == mail.Idle
 	})
-	eventually(t, "the session is not taken for broken off again", func() bool { // it is noted just after that
+	eventually(t, "the session is not taken for broken off again", func() bool { // Claude Code notes it later
 		return len(o.Set.Reach.Claude.BrokenOff(began.Add(time.Minute))) == 0
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// calls are the connections over which the fronts of agents have tools called, as wire.CallsProtocol has it.
+// calls are the connections over which the fronts of agents make tool calls, as wire.CallsProtocol describes.
 type calls struct {
 	daemon *daemon
 
@@ -61,7 +61,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// line is a connection that speaks HTTP no more.
+// line is a connection that no longer speaks HTTP.
 type line struct {
 	patient
 	in *bufio.Reader
@@ -70,7 +70,7 @@ type line struct {
 // Read implements io.Reader.
 func (l line) Read(p []byte) (int, error) { return l.in.Read(p) }
 
-// upgrade has serve speak another protocol over the connection of a request, which is closed then.
+// upgrade lets serve speak another protocol over the connection of a request, and closes it afterwards.
 func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string, serve func(context.Context, line)) {
 	if !c.enter() {
 		http.Error(w, rooms.ErrStopping().Error(), http.StatusServiceUnavailable)
@@ -83,7 +83,7 @@ func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string,
 		return
 	}
 	defer conn.Close()
-	c.daemon.connections.Note(conn, http.StateNew) // the server does not count it any more
+	c.daemon.connections.Note(conn, http.StateNew) // the server no longer counts it
 	defer c.daemon.connections.Note(conn, http.StateClosed)
 	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+
 		protocol+"\r\n\r\n"); err != nil {
@@ -152,10 +152,10 @@ func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 	return box, nil
 }
 
-// patient is a connection that waits for its reader, but not for ever.
+// patient is a connection that waits for its reader, up to a limit.
 type patient struct{ net.Conn }
 
-// Write implements io.Writer. What was not written whole ends the connection: the next line would be part of it.
+// Write implements io.Writer. A partial write ends the connection: the next line would be taken for the rest of it.
 func (p patient) Write(b []byte) (int, error) {
 	_ = p.SetWriteDeadline(time.Now().Add(stopPatience))
 	n, err := p.Conn.Write(b)

@@ -22,7 +22,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// ask has a tool called over c and returns the response, or the error.
+// ask makes a tool call over c and returns the response, or the error.
 func ask(t *testing.T, c *client.Calls, key, tool, args string) string {
 	t.Helper()
 	answered := make(chan string, 1)
@@ -38,7 +38,7 @@ func ask(t *testing.T, c *client.Calls, key, tool, args string) string {
 }
 
 // TestCallsGoByOneConnection holds that an agent's calls are answered over a connection of their own, that the same
-// caller makes a new one after a restart, and that a key is one message on both.
+// client makes a new one after a restart, and that a key is one message on both.
 func TestCallsGoByOneConnection(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -50,7 +50,7 @@ func TestCallsGoByOneConnection(t *testing.T) {
 	if got := ask(t, c, "k", "send_message", send); !strings.Contains(got, `\"queued\"`) {
 		t.Errorf("send_message: %s", got)
 	}
-	r.office.Close() // what is idle besides
+	r.office.Close() // also closes idle connections
 	before := connectionsOf(t, r)
 	for range 5 {
 		if got := ask(t, c, "k", "list_agents", `{}`); !strings.Contains(got, `\"you\":\"ann\"`) {
@@ -77,8 +77,8 @@ func TestCallsGoByOneConnection(t *testing.T) {
 	}
 }
 
-// TestTornAnswer holds that a connection ends when its reader is so late that an answer could not be written whole:
-// what came behind it would be taken for the rest.
+// TestTornAnswer holds that a connection ends when its reader is too late for an answer to be written whole: the
+// next answer would be taken for the rest of this one.
 func TestTornAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -93,8 +93,8 @@ func TestTornAnswer(t *testing.T) {
 	})
 }
 
-// TestWaitOutlivesRestart holds that a wait over such a connection is cancelled with its call, and else goes on when
-// the post office was started again.
+// TestWaitOutlivesRestart holds that a wait over such a connection is cancelled with its call, and otherwise
+// continues after a restart of the post office.
 func TestWaitOutlivesRestart(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -140,7 +140,7 @@ func connectionsOf(t *testing.T, r *running) (all string) {
 	return all
 }
 
-// Nobody but an agent's front comes by a connection for calls.
+// Only an agent's front gets a connection for calls.
 func TestCallsAreRefused(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	r.register(t, "lab", "ann")
@@ -163,7 +163,7 @@ func TestCallsAreRefused(t *testing.T) {
 	}
 }
 
-// TestCallsOfTeammates: of agents that share a process, the use that a call names says who speaks.
+// TestCallsOfTeammates: for agents that share a process, the tool call that a request names tells who speaks.
 func TestCallsOfTeammates(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)

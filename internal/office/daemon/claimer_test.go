@@ -25,17 +25,17 @@ import (
 
 var claimSteps = flag.Int("claims.steps", 700, "random tool calls of each test of claims")
 
-// field is a post office, and agents at work in the trees below a home. Its time is synctest's.
+// field is a post office with agents at work in the trees below a home. It runs on synctest's time.
 type field struct {
 	*testing.T
 	home   string
 	office *caller.Rooms
 	hooks  *caller.Hooks
 	agents []*claimer
-	beaten time.Time // when the agents' sessions were heard of last
+	beaten time.Time // when the agents' sessions were last heard of
 }
 
-// claimer is an agent's client. Its hooks are handed what those of the real client were.
+// claimer is an agent's client. Its hooks get the recorded inputs of the real client's hooks.
 type claimer struct {
 	*field
 	tape  hooktest.Tape
@@ -46,7 +46,7 @@ type claimer struct {
 	uses  int
 }
 
-// newField returns the field of an agent of each client that is recorded, in directories of theirs.
+// newField returns a field with an agent of each recorded client, each in its own directory.
 func newField(t *testing.T, rule policy.ClaimRule, home string, dirs map[string]string) *field {
 	t.Helper()
 	cfg := testConfig(t)
@@ -78,7 +78,7 @@ func newField(t *testing.T, rule policy.ClaimRule, home string, dirs map[string]
 	return f
 }
 
-// run is the process of a hook, and what is between it and the post office but for the connection.
+// run stands in for the process of a hook, and for the path to the post office except the connection.
 func (a *claimer) run(h *wire.Hook) hooktest.Result {
 	var out, errs bytes.Buffer
 	h.As, h.Room = string(a.name), "shop"
@@ -90,7 +90,7 @@ func (a *claimer) run(h *wire.Hook) hooktest.Result {
 	return hooktest.Result{Out: out.String(), Err: errs.String(), Exit: exit}
 }
 
-// counter hands over hooks as their requests do.
+// counter delivers hooks as their requests do.
 type counter struct{ hooks *caller.Hooks }
 
 func (c counter) Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error) {
@@ -109,7 +109,7 @@ func (c counter) HookTaken(ctx context.Context, ticket string) error {
 	return c.hooks.Taken(ctx, ticket)
 }
 
-// at tells of a moment, if the client does.
+// at reports a moment, if the client does.
 func (a *claimer) at(m mail.Moment) {
 	a.Helper()
 	if r := a.tape.At[m]; r != nil {
@@ -131,7 +131,7 @@ func (a *claimer) end() {
 	a.works, a.ended = goesOn, time.Now()
 }
 
-// tool has the agent use a tool, and returns why it was not let; "": it was.
+// tool makes the agent call a tool, and returns why the call was refused, or "".
 func (a *claimer) tool(tool *hooktest.Tool, given string) (refused string) {
 	a.Helper()
 	a.uses++
@@ -146,7 +146,7 @@ func (a *claimer) tool(tool *hooktest.Tool, given string) (refused string) {
 	return e.Deny
 }
 
-// shell has the agent run a command.
+// shell makes the agent run a command.
 func (a *claimer) shell(command string) (refused string) {
 	a.Helper()
 	for i := range a.tape.Tools {
@@ -158,7 +158,7 @@ func (a *claimer) shell(command string) (refused string) {
 	return ""
 }
 
-// files returns the client's tools that read a file, or those that write it.
+// files returns the client's tools that read a file, or those that write one.
 func (a *claimer) files(reads bool) (tools []*hooktest.Tool) {
 	for i := range a.tape.Tools {
 		t := &a.tape.Tools[i]
@@ -170,7 +170,7 @@ func (a *claimer) files(reads bool) (tools []*hooktest.Tool) {
 	return tools
 }
 
-// beat has time pass. Whoever runs its client's tools is heard of, as its MCP server is.
+// beat lets time pass. Agents whose clients run are heard of, as through their MCP servers.
 func (f *field) beat(d time.Duration) {
 	f.Helper()
 	time.Sleep(d)
@@ -214,7 +214,7 @@ func put(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// homeDir returns a directory without links on its way.
+// homeDir returns a directory whose path has no links.
 func homeDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

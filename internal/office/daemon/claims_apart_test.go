@@ -14,9 +14,10 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP15_NoFalseRefusal plays calls that do not clash, in a room that refuses: each agent writes files of its own, by
-// any name, moves them and links to them, and what is nobody's; in one tree by several ways, and in two worktrees of
-// it. None is refused. In between come calls that do clash, by the same ways, and each of those is.
+// TestP15_NoFalseRefusal makes calls that do not clash, in a room that refuses clashes: each agent writes files of
+// its own, under any name, moves them and links to them, and writes files that belong to no one; in one tree by
+// several paths, and in two worktrees of it. None is refused. In between come calls that do clash, by the same
+// paths, and each of those is refused.
 func TestP15_NoFalseRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { apart(t, rand.New(rand.NewPCG(3, 4))) })
 }
@@ -48,7 +49,7 @@ func apart(t *testing.T, random *rand.Rand) {
 			by := path + ": held by " + string(holder.name) + " since "
 			how, refused := g.clash(a, path)
 			if strings.Contains(how, "stash") || strings.Contains(how, "reset") || strings.Contains(how, "-rf") {
-				by = ": held by " // the first of those that hold a part of it
+				by = ": held by " // the first agent that holds a part of it
 			}
 			if !strings.Contains(refused, by) {
 				t.Fatalf("step %d: %s writes %s, which %s holds: %s: %q", i, a.name, path, holder.name, how, refused)
@@ -58,21 +59,21 @@ func apart(t *testing.T, random *rand.Rand) {
 	t.Logf("%d calls that do not clash: %v; and %d that do", *claimSteps, g.done, clashes)
 }
 
-// ground is what agents work on: a tree, by several names, and two worktrees of it.
+// ground is the agents' workspace: a tree under several names, and two worktrees of it.
 type ground struct {
 	*field
 	random  *rand.Rand
 	shop    string
-	holders map[string]*claimer // of files of the tree, by their path in it
+	holders map[string]*claimer // by path in the tree
 	done    map[string]int
 }
 
-// inShop reports whether an agent works in the tree that others are in too.
+// inShop reports whether an agent works in the shared tree.
 func (g *ground) inShop(a *claimer) bool {
 	return !strings.Contains(filepath.Base(a.scene.Dir), "tree")
 }
 
-// top is the top of the tree where an agent works, as it calls it.
+// top returns the top of the tree where an agent works, as the agent names it.
 func (g *ground) top(a *claimer) string {
 	if filepath.Base(a.scene.Dir) == "sub" {
 		return filepath.Dir(a.scene.Dir)
@@ -80,11 +81,11 @@ func (g *ground) top(a *claimer) string {
 	return a.scene.Dir
 }
 
-// mine returns the path of a file that nobody else writes.
+// mine returns the path of a file that no one else writes.
 func (g *ground) mine(a *claimer) string {
 	n := g.random.IntN(4)
 	switch g.random.IntN(4) {
-	case 0: // that differs from all others' by the case of letters alone
+	case 0: // differs from all others' in the case of letters only
 		name, i := []byte("twin.go"), slices.Index(g.agents, a)+1
 		for at := range 4 {
 			if i>>at&1 == 1 {
@@ -100,7 +101,7 @@ func (g *ground) mine(a *claimer) string {
 	return fmt.Sprint("src/", a.tape.Client.Name, n, ".go")
 }
 
-// another returns a file of the tree that another holds; "": none does.
+// another returns a file of the tree that another agent holds; "" if there is none.
 func (g *ground) another(a *claimer) (string, *claimer) {
 	for path, holder := range g.holders {
 		if holder != a {
@@ -110,7 +111,7 @@ func (g *ground) another(a *claimer) (string, *claimer) {
 	return "", nil
 }
 
-// named returns a path in the tree of an agent as the agent may name it. With links, one that leads there is.
+// named returns a path in an agent's tree as the agent may name it. With links, the name may lead there through one.
 func (g *ground) named(a *claimer, path string) string {
 	whole := filepath.Join(g.top(a), path)
 	names := []string{whole, filepath.Join(a.scene.Dir) + "/../" + filepath.Base(a.scene.Dir) + "/" + path}
@@ -136,7 +137,7 @@ func (g *ground) did(a *claimer, path string) {
 	}
 }
 
-// own has an agent do something that is in nobody's way.
+// own makes an agent do something that clashes with no one.
 func (g *ground) own(a *claimer) (how, refused string) {
 	acts := []struct {
 		name string
@@ -200,7 +201,7 @@ func (g *ground) patch(a *claimer) (how, refused string) {
 	return how, refused
 }
 
-// copyOf copies what another holds to a file of the agent's.
+// copyOf copies a file that another agent holds to one of the agent's own.
 func (g *ground) copyOf(a *claimer) (how, refused string) {
 	from, to := ".gitignore", g.mine(a)
 	if path, _ := g.another(a); path != "" && g.inShop(a) {
@@ -213,7 +214,7 @@ func (g *ground) copyOf(a *claimer) (how, refused string) {
 	return how, refused
 }
 
-// link makes, moves and removes links to what another holds, which is not changed by that.
+// link makes, moves and removes links to a file that another agent holds, which does not change that file.
 func (g *ground) link(a *claimer) (how, refused string) {
 	to := ".gitignore"
 	if path, _ := g.another(a); path != "" && g.inShop(a) {
@@ -244,7 +245,7 @@ func (g *ground) link(a *claimer) (how, refused string) {
 	return how, refused
 }
 
-// nobodys writes what is nobody's work: it is ignored, generated, temporary or Git's own.
+// nobodys writes files that are no one's work: ignored, generated, temporary or Git's own.
 func (g *ground) nobodys(a *claimer) (how, refused string) {
 	n := g.random.IntN(3)
 	path := []string{fmt.Sprint("build/", n, ".o"), fmt.Sprint("build/deep/", n, ".go"), fmt.Sprint(n, ".log"),
@@ -261,7 +262,7 @@ func (g *ground) nobodys(a *claimer) (how, refused string) {
 	return how, a.shell(how)
 }
 
-// read reads what another holds.
+// read reads a file that another agent holds.
 func (g *ground) read(a *claimer) (how, refused string) {
 	path, _ := g.another(a)
 	if path == "" || !g.inShop(a) {
@@ -277,15 +278,15 @@ func (g *ground) read(a *claimer) (how, refused string) {
 	return how, a.shell(how)
 }
 
-// elsewhere writes, in an agent's own worktree, what others hold in the tree by the same path; and files of the
-// agent's own in the tree of others, through a link.
+// elsewhere writes, in an agent's own worktree, a file that others hold in the tree under the same path; and files
+// of the agent's own in the tree of others, through a link.
 func (g *ground) elsewhere(a *claimer) (how, refused string) {
 	if g.inShop(a) {
 		how = fmt.Sprintf("echo x > '%s'", filepath.Join(g.top(a), "other", g.mine(a)))
 		return how, a.shell(how)
 	}
 	acts := []string{fmt.Sprintf("echo x > 'shop/src/%s-from-afar.go'", a.tape.Client.Name)}
-	if filepath.Base(a.scene.Dir) == "tree2" { // into which nobody else writes
+	if filepath.Base(a.scene.Dir) == "tree2" { // no one else writes there
 		path, _ := g.another(a)
 		acts = append(acts, "git checkout -q -- .", "git stash -q", "git reset -q --hard", "rm -rf src",
 			"echo x > '"+filepath.Join(a.scene.Dir, "./"+path)+"'")
@@ -305,7 +306,7 @@ func (g *ground) directory(a *claimer) (how, refused string) {
 	return how, refused
 }
 
-// clash has an agent do to a file that another holds what must be refused.
+// clash makes an agent do to a file that another holds something that must be refused.
 func (g *ground) clash(a *claimer, path string) (how, refused string) {
 	whole := filepath.Join(g.shop, path)
 	theirs := []string{whole, filepath.Join(g.home, "alias", path), filepath.Join(g.home, "tree", "shop", path),

@@ -28,7 +28,7 @@ import (
 
 var claimKills = flag.Int("claims.kills", 40, "processes with claims that are killed")
 
-// holderVar has this program be a process that holds claims: a victim, as JSON.
+// holderVar makes this program a process that holds claims: a victim, as JSON.
 const holderVar = "PENNYPOST_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
@@ -54,19 +54,19 @@ type victim struct {
 	Agent   mail.Name
 	Session string
 	File    string
-	// How it holds it: "hook" as an agent's client, by what its hook says before a write; "take" as pennypost claims
-	// take -- COMMAND does; "both"; "parent" as a program that starts such a client and outlives it.
+	// How it holds them: "hook" as an agent's client, through its hook before a write; "take" through pennypost
+	// claims take -- COMMAND; "both"; "parent" as a program that starts such a client and outlives it.
 	How string
 
 	cmd *exec.Cmd
 	out *bufio.Reader
-	pid int // that is to be killed
-	// group says that all of its group is killed.
+	pid int // the process to kill
+	// group means that its whole group is killed.
 	group bool
 	dead  time.Time
 }
 
-// live is the life of the process: it says its number when it holds what it is to hold, and waits for its end.
+// live is the life of the process: it prints its number once it holds its claims, and waits for its end.
 func (v *victim) live(ctx context.Context) error {
 	if v.How == "parent" {
 		v.How = "hook"
@@ -110,7 +110,7 @@ func (v *victim) live(ctx context.Context) error {
 	return err
 }
 
-// start starts the process, in a group of its own or in that of this one.
+// start starts the process, in its own group or in that of this one.
 func (v *victim) start(own bool) (*bufio.Reader, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -130,16 +130,16 @@ func (v *victim) start(own bool) (*bufio.Reader, error) {
 	return v.out, err
 }
 
-// TestP15_ClaimsOfTheKilled kills processes that hold claims, at random moments, some by themselves, some with all of
-// their group, some while the program that started them lives on. What they held is free well before three minutes are
-// over, and others take it; what those hold who live stays theirs.
+// TestP15_ClaimsOfTheKilled kills processes that hold claims, at random moments: some alone, some with their whole
+// group, some while the program that started them lives on. Their claims are free well within three minutes, and
+// others take them; the claims of living processes stay.
 func TestP15_ClaimsOfTheKilled(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Room.Claims = string(policy.ClaimsRefuse)
 	r := start(t, Options{Config: cfg})
 	dir := repository(t, homeDir(t))
 	random := rand.New(rand.NewPCG(5, 6))
-	const most = 40 // at once
+	const most = 40 // at a time
 	ways := []string{"hook", "take", "both", "parent"}
 	for name, how := range map[mail.Name]string{"neighbour": "hook", "survivor": "both"} {
 		v := &victim{Socket: r.place.Socket, Dir: dir, Agent: name, Session: "s-" + string(name), How: how,
@@ -160,7 +160,7 @@ func TestP15_ClaimsOfTheKilled(t *testing.T) {
 			all = append(all, v)
 		}
 		for _, v := range all {
-			if random.IntN(4) > 0 || v.How == "parent" { // the others are killed whatever they are doing
+			if random.IntN(4) > 0 || v.How == "parent" { // the others are killed at any point
 				want := map[string]int{"hook": 1, "take": 2, "both": 3, "parent": 1}[v.How]
 				if came := v.holds(t); !came || len(r.held(t)[v.Agent]) != want {
 					t.Errorf("%s, %s: it holds %q, want %d", v.Agent, v.How, r.held(t)[v.Agent], want)
@@ -175,7 +175,7 @@ func TestP15_ClaimsOfTheKilled(t *testing.T) {
 		longest = max(longest, r.freed(t, all))
 	}
 	held := r.held(t)
-	delete(held, "neighbour") // who was first, and alone, may hold nothing
+	delete(held, "neighbour") // the first, alone, may hold nothing
 	if len(held["survivor"]) < 2 || len(held) != 1 {
 		t.Errorf("held is %v, want what the survivor holds alone", held)
 	}
@@ -195,7 +195,7 @@ func (r *running) enlist(t *testing.T, v *victim) {
 	})
 }
 
-// holds waits until the process says that it holds what it is to hold.
+// holds waits until the process reports that it holds its claims.
 func (v *victim) holds(t *testing.T) bool {
 	t.Helper()
 	line, err := v.out.ReadString('\n')
@@ -205,8 +205,7 @@ func (v *victim) holds(t *testing.T) bool {
 	return v.pid != 0
 }
 
-// kill kills the process that holds the claims; the one that started it lives on if that is another, unless all of the
-// group is killed.
+// kill kills the process that holds the claims. A separate parent lives on, unless the whole group is killed.
 func (v *victim) kill(t *testing.T) {
 	t.Helper()
 	pid := v.cmd.Process.Pid
@@ -219,7 +218,7 @@ func (v *victim) kill(t *testing.T) {
 	v.dead = time.Now()
 }
 
-// held returns what is held, by who holds it.
+// held returns the claims by holder.
 func (r *running) held(t *testing.T) map[mail.Name][]string {
 	t.Helper()
 	list, err := r.room(t, "shop", mail.User).Claims(t.Context(), mail.ClaimQuery{})
@@ -231,11 +230,11 @@ func (r *running) held(t *testing.T) map[mail.Name][]string {
 	return held
 }
 
-// freeWithin is long enough for a busy machine: it is looked every three seconds. Of programs that cannot be seen the
-// claims end with policy.SessionLapse.
+// freeWithin is long enough for a busy machine: the post office checks every three seconds. Claims of programs that
+// it cannot see end after policy.SessionLapse.
 const freeWithin = time.Minute
 
-// freed waits until none of the dead holds anything, and returns how long the last did at most.
+// freed waits until none of the dead holds anything, and returns an upper bound of how long the last one did.
 func (r *running) freed(t *testing.T, dead []*victim) (longest time.Duration) {
 	t.Helper()
 	for left := dead; len(left) > 0; time.Sleep(50 * time.Millisecond) {

@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP15_Interleaved plays calls of all clients' tools in one tree, in any order: a second write is refused where the
-// room says so, and else goes on and is told of, and a read never is.
+// TestP15_Interleaved makes calls of all clients' tools in one tree, in any order: a second write is refused if the
+// room says so, and otherwise continues and is reported; a read is never refused.
 func TestP15_Interleaved(t *testing.T) {
 	for _, rule := range []policy.ClaimRule{policy.ClaimsRefuse, policy.ClaimsWarn} {
 		t.Run(string(rule), func(t *testing.T) {
@@ -91,7 +91,7 @@ func nameOf(a *claimer) mail.Name {
 	return a.name
 }
 
-// clash notes what is told of a write that clashed.
+// clash notes the expected reports of a write that clashed.
 func clash(told map[mail.Name]map[string]bool, rule policy.ClaimRule, writer, holder mail.Name, path string) {
 	for _, name := range []mail.Name{writer, holder} {
 		if told[name] == nil {
@@ -106,7 +106,7 @@ func clash(told map[mail.Name]map[string]bool, rule policy.ClaimRule, writer, ho
 	told[writer][fmt.Sprintf("%s holds %s, which you write", holder, path)] = true
 }
 
-// missing returns which subjects an agent's mail has not.
+// missing returns the subjects that an agent's mail lacks.
 func (f *field) missing(name mail.Name, subjects map[string]bool) []string {
 	f.Helper()
 	missing := maps.Clone(subjects)
@@ -123,7 +123,7 @@ func (f *field) missing(name mail.Name, subjects map[string]bool) []string {
 	}
 }
 
-// reads has the agent read a file.
+// reads makes the agent read a file.
 func (a *claimer) reads(random *rand.Rand, path string) (refused string) {
 	tools := a.files(true)
 	commands := []string{"grep x " + path + " > /dev/null 2>&1", "cat < " + path, "git diff -- " + path,
@@ -135,7 +135,7 @@ func (a *claimer) reads(random *rand.Rand, path string) (refused string) {
 	}
 }
 
-// writes has the agent write a file by one of its tools, or by a command that says so.
+// writes makes the agent write a file with one of its tools, or with a command that names the file.
 func (a *claimer) writes(random *rand.Rand, path string) (how, refused string) {
 	whole := filepath.Join(a.scene.Dir, path)
 	tools := a.files(false)

@@ -25,7 +25,7 @@ func clusterConfig(t *testing.T, name mail.Machine, servers *natstest.Cluster) c
 	return c
 }
 
-// as returns a room as somebody sees it.
+// as returns a room as seen by who.
 func (r *running) as(t *testing.T, room mail.RoomName, who mail.Name) mail.Service {
 	t.Helper()
 	s, err := r.office.Room(t.Context(), room, who)
@@ -62,7 +62,7 @@ func (r *running) lists(t *testing.T, room mail.RoomName) bool {
 	return slices.ContainsFunc(all, func(st mail.RoomStatus) bool { return st.Name == room })
 }
 
-// A room that is made on one machine is on the others within seconds, and what is sent on each is read on all.
+// A room made on one machine reaches the others within seconds, and mail sent on each is read on all.
 func TestClusterRooms(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	a := start(t, Options{Config: clusterConfig(t, "a", servers)})
@@ -111,8 +111,8 @@ func TestClusterRoomWakes(t *testing.T) {
 	eventually(t, "the room is open on b", func() bool { return open() == 1 })
 }
 
-// Without the servers a post office starts and says what it knows, and how old that is; what is sent to a
-// room that is known is kept, over a restart too, and comes once and in order when they are back, which needs nobody.
+// Without the servers a post office starts and reports its knowledge, and how old that is. Mail to a known room is
+// kept, even over a restart, and arrives once and in order when the servers are back, without anyone's help.
 func TestClusterWithoutServers(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	cfg := clusterConfig(t, "a", servers)
@@ -185,8 +185,8 @@ func TestClusterWithoutServers(t *testing.T) {
 	})
 }
 
-// Servers that are reached and do not list their rooms say nothing of a room of which this machine has a copy: it is
-// not damaged, and the post office goes on.
+// Servers that answer but do not list their rooms say nothing of a room of which this machine has a copy: it is not
+// damaged, and the post office continues.
 func TestRoomsNotListed(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{Config: `no_auth_user: all
 authorization { users: [
@@ -214,7 +214,7 @@ authorization { users: [
 	}
 }
 
-// failedLists gets something whenever a log says that rooms were not listed.
+// failedLists receives a value whenever a log says that rooms were not listed.
 type failedLists chan struct{}
 
 func (c failedLists) Write(line []byte) (int, error) {
@@ -224,7 +224,7 @@ func (c failedLists) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// The second post office of one name is refused.
+// A second post office of the same name is refused.
 func TestMachineName(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	start(t, Options{Config: clusterConfig(t, "a", servers)})
@@ -234,8 +234,8 @@ func TestMachineName(t *testing.T) {
 	}
 }
 
-// TestDeletedStreamIsNotMadeAgain: a machine that never had a room open makes no stream in place of one that somebody
-// deleted, while another machine has a copy. Restored, the room is there with all that was in it.
+// TestDeletedStreamIsNotMadeAgain: a machine that never had a room open does not make a new stream for one that was
+// deleted while another machine has a copy. Restored, the room has all its mail.
 func TestDeletedStreamIsNotMadeAgain(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	a := start(t, Options{Config: clusterConfig(t, "a", servers)})

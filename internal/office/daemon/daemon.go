@@ -37,14 +37,14 @@ type Options struct {
 	Version string
 	Log     *slog.Logger // default: discard
 
-	// Auto says that a command started this post office, and no person: it leaves after Config.IdleExit with no
+	// Auto means that a command started this post office, not a person: it exits after Config.IdleExit without a
 	// connection.
 	Auto bool
-	// Remote makes it a relay to the post office of another machine; nil: it is a post office itself.
+	// Remote makes it a relay to the post office of another machine; nil: it is a post office.
 	Remote *relay.Remote
 	// Dev adds the routes that are for development only.
 	Dev bool
-	// Ready is called once everything listens. Nil: nobody wants to know.
+	// Ready is called once everything listens. It may be nil.
 	Ready func(Place)
 }
 
@@ -64,15 +64,15 @@ type Place struct {
 
 // Bounds of a start and of a stop.
 const (
-	// lockPatience is how long a start waits for the post office before it, which may be on its way out.
+	// lockPatience is how long a start waits for the previous post office, which may be stopping.
 	lockPatience = 5 * time.Second
-	// deathThroes is how long a process that was killed may still accept connections.
+	// deathThroes is how long a killed process may still accept connections.
 	deathThroes = 500 * time.Millisecond
-	// stopPatience is how long calls under way may go on after a stop. Appends take milliseconds; what is still there
-	// then is a client that does not read.
+	// stopPatience is how long calls under way may continue after a stop. Appends take milliseconds; any call that
+	// is left then has a client that does not read.
 	stopPatience = 5 * time.Second
-	// mcpPatience is how long MCP calls may go on. A send takes milliseconds, a wait or a stream would go on for
-	// hours.
+	// mcpPatience is how long MCP calls may continue. A send takes milliseconds; a wait or a stream would continue
+	// for hours.
 	mcpPatience = 300 * time.Millisecond
 )
 
@@ -94,19 +94,19 @@ type daemon struct {
 	hooks   *events.Hooks       // nil: no address is told of events
 	cert    *listen.Certificate // for other machines; nil: none
 
-	closing     context.Context // done when it begins to stop
+	closing     context.Context // done when the post office begins to stop
 	stop        context.CancelFunc
 	connections listen.Connections
 	calls       calls
-	busy        atomic.Int64   // calls under way of wire.Status.Busy
+	busy        atomic.Int64   // calls under way, for wire.Status.Busy
 	running     sync.WaitGroup // goroutines of Run
 }
 
-// Run is a post office. It returns nil after ctx ended, somebody asked it to stop, or it left because nobody was
-// there; and an error when it could not start or could not go on. Nothing of it runs any more then.
+// Run runs a post office. It returns nil after ctx ended, after a request to stop, or after it was idle for long
+// enough; and an error if it could not start or continue. All its goroutines have ended by then.
 //
 // If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict
-// and has a durable.LockedError in its chain. It is of that code too if another has this machine's name.
+// and has a durable.LockedError in its chain. The code is the same if another post office has this machine's name.
 func Run(ctx context.Context, opts Options) (err error) {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	home := opts.Config.Home
@@ -139,7 +139,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	var far *relay.Far
 	var cluster *rooms.Cluster
 	if opts.Remote != nil {
-		opts.Config.TLS.Listen = "" // other machines are let in where the post office is
+		opts.Config.TLS.Listen = "" // the post office itself lets other machines in
 		if far, err = relay.New(*opts.Remote, opts.Log); err != nil {
 			return err
 		}
@@ -170,7 +170,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 	return d.run(at)
 }
 
-// startServer starts the NATS server of a machine of a cluster. Without it the post office uses another machine's.
+// startServer starts the NATS server of a machine of a cluster. If that fails, the post office uses another
+// machine's.
 func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
 	if !ownserver.Wanted(home) {
 		return
@@ -180,9 +181,9 @@ func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
 	}
 }
 
-// tendServer starts the server again when it has ended. If rooms are to be kept otherwise than this post office was
-// told, as when a second machine joins the cluster of this one, it ends: the next command starts it, or whoever runs
-// it as a service.
+// tendServer restarts the server when it has ended. If rooms must be kept otherwise than when this post office
+// started, as when a second machine joins its cluster, the post office ends: the next command starts it again, or
+// its service manager does.
 func (d *daemon) tendServer(failed chan<- error) {
 	j, home := &d.opts.Config.Journal, d.opts.Config.Home
 	if c, err := config.LoadCluster(home); err == nil && c == nil {
@@ -218,8 +219,8 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 		if !held {
 			return lock, err
 		}
-		// Who listens is not on its way out, and not worth waiting for; but a process that was killed listens a moment
-		// longer.
+		// A process that listens is not stopping, so waiting for it is useless; but a killed process listens for a
+		// moment longer.
 		if waited := time.Since(began); waited > lockPatience || waited > deathThroes && answers(home) {
 			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " +
 				locked.Error(), Err: err}
@@ -230,7 +231,7 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 	}
 }
 
-// answers reports whether somebody listens on the socket of home.
+// answers reports whether a process listens on the socket of home.
 func answers(home config.Home) bool {
 	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
 	if err != nil {
@@ -275,7 +276,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	return d
 }
 
-// run serves until the post office is to stop, and stops it.
+// run serves until the post office must stop, and stops it.
 func (d *daemon) run(at listen.Listeners) error {
 	defer d.stop()
 	boundGarbage(d.closing)
@@ -362,8 +363,8 @@ func (d *daemon) run(at listen.Listeners) error {
 	}
 }
 
-// shutDown stops accepting, which removes the socket, and gives the calls under way their time. Waits and streams of
-// the API have been told by d.closing; those of MCP, which cannot be told apart from its calls, end by closeMCP.
+// shutDown stops accepting, which removes the socket, and gives the calls under way their time. d.closing has
+// already ended the waits and streams of the API; closeMCP ends those of MCP, which cannot be told from its calls.
 func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
@@ -410,7 +411,7 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	return st, nil
 }
 
-// outboxStatus is the outbox in figures; nil: nothing is in it.
+// outboxStatus returns the figures of the outbox; nil if it is empty.
 func outboxStatus(box *outbox.Box) *wire.OutboxFigures {
 	all := box.List(func(*mail.Kept) bool { return true })
 	st := &wire.OutboxFigures{Unread: all.Unread}

@@ -18,8 +18,8 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// testConfig returns the configuration of a post office in a directory whose path is short enough for a socket. Tests
-// may themselves run below an agent client, so callers are looked at alone.
+// testConfig returns the configuration of a post office in a directory whose path is short enough for a socket.
+// Tests may themselves run below an agent client, so callers are identified without their ancestors.
 func testConfig(t testing.TB) config.Config {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pp")
@@ -39,7 +39,7 @@ type running struct {
 	ended  chan error
 }
 
-// start runs a post office until the test ends, and then checks that nothing of it is left.
+// start runs a post office until the test ends, and then checks that it left no goroutines.
 func start(t *testing.T, opts Options) *running {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -72,7 +72,7 @@ func start(t *testing.T, opts Options) *running {
 	return r
 }
 
-// stop ends the post office and expects it to go in peace.
+// stop ends the post office and expects a clean end.
 func (r *running) stop(t *testing.T) {
 	t.Helper()
 	if r.cancel == nil {
@@ -104,7 +104,7 @@ func (r *running) register(t *testing.T, room mail.RoomName, name mail.Name) {
 	}
 }
 
-// get asks over TCP.
+// get makes a GET request over TCP.
 func (r *running) get(t *testing.T, path, token string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.place.HTTP+path, nil)
@@ -162,7 +162,7 @@ func TestRun(t *testing.T) {
 	}
 	r.stop(t)
 
-	// The next one finds everything, its token included.
+	// The next post office finds everything, including its token.
 	again := start(t, Options{Config: cfg})
 	if again.token != r.token {
 		t.Error("the operator's token changed with a restart")
@@ -172,7 +172,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A stop ends waits, watches and streams at once.
+// A stop ends waits, watches and streams immediately.
 func TestStopEndsWaits(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	r.register(t, "a", "bob")
@@ -203,7 +203,7 @@ func TestStopEndsWaits(t *testing.T) {
 	<-waited
 }
 
-// A room that nobody uses is closed, and whoever holds a service of it does not notice.
+// An unused room is closed, and a caller that has its service does not notice.
 func TestIdleRoomCloses(t *testing.T) {
 	const idle = 30 * time.Millisecond
 	o, ctx := testOffice(t, idle), t.Context()
@@ -234,7 +234,7 @@ func TestIdleRoomCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One that is used last, and closed nevertheless, shows that the time of this one would have come.
+	// Another room, used later than this one and closed nevertheless, shows that this one's time would have come.
 	other, err := o.Room(gate.Own(ctx), "b", mail.User)
 	if err != nil {
 		t.Fatal(err)
@@ -251,12 +251,12 @@ func TestIdleRoomCloses(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	_ = w.Close() // giving back twice would let the room close under another
+	_ = w.Close() // a second GiveBack would let the room close under another user
 }
 
 func TestLeavesWhenAlone(t *testing.T) {
 	cfg := testConfig(t)
-	cfg.IdleExit = config.Duration(time.Second) // in which even a busy machine opens a room
+	cfg.IdleExit = config.Duration(time.Second) // even a busy machine opens a room within that
 	r := start(t, Options{Config: cfg, Auto: true})
 	w, err := r.room(t, "a", mail.User).Watch(t.Context(), 0)
 	if err != nil {
@@ -322,7 +322,7 @@ func TestLongHome(t *testing.T) {
 	}
 }
 
-// The default port may be somebody else's; one that was asked for may not.
+// The default port may be taken by another process; a configured port must not.
 func TestPortTaken(t *testing.T) {
 	l, err := net.Listen("tcp", config.DefaultListen)
 	if err == nil {

@@ -54,12 +54,12 @@ func wantRows(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestDeskOverRooms holds that the desk has all rooms in one order, leaves closed what has nothing for the user, and
-// names what cannot be opened.
+// TestDeskOverRooms holds that the desk has all rooms in one order, leaves rooms closed that have nothing for the
+// user, and names those that cannot be opened.
 func TestDeskOverRooms(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "b", mail.Draft{Type: "question", Subject: "second?", Body: "**b**"})
-	time.Sleep(3 * time.Millisecond) // the order is that of the time of sending, in milliseconds
+	time.Sleep(3 * time.Millisecond) // the order is by time of sending, in milliseconds
 	tellUser(t, o, "a", mail.Draft{Type: "question", Subject: "third?", Body: "a"})
 	time.Sleep(3 * time.Millisecond)
 	tellUser(t, o, "c", mail.Draft{Subject: "first!", Priority: "urgent", Body: "c"})
@@ -93,7 +93,7 @@ func TestDeskOverRooms(t *testing.T) {
 		t.Errorf("the last page goes on at %q", d.Next)
 	}
 
-	// All are closed: only what has something is opened again.
+	// All are closed: only rooms with mail for the user are opened again.
 	if err := o.Set.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,12 @@ func TestDeskOverRooms(t *testing.T) {
 	}
 }
 
-// TestDeskNamesWhatIsAway holds that a room that cannot be opened takes nothing away from the others.
+// TestDeskNamesWhatIsAway holds that a room that cannot be opened does not hide the others.
 func TestDeskNamesWhatIsAway(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "a", mail.Draft{Subject: "news", Body: "n"})
 	broken := filepath.Join(o.Set.Config.Home.Rooms(), "broken", "mailbox.jsonl")
-	if err := os.MkdirAll(broken, 0o700); err != nil { // a directory where the journal belongs
+	if err := os.MkdirAll(broken, 0o700); err != nil { // a directory in place of the journal
 		t.Fatal(err)
 	}
 	rows, d := deskOf(t, o, mail.DeskQuery{})
@@ -130,7 +130,7 @@ func TestDeskNamesWhatIsAway(t *testing.T) {
 	}
 }
 
-// TestDeskShowsOnce holds that what a bridge brought into two rooms is one row.
+// TestDeskShowsOnce holds that mail that a bridge brought into two rooms is one row.
 func TestDeskShowsOnce(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	sent := mail.TimeOf(time.Now())
@@ -152,8 +152,8 @@ func TestDeskShowsOnce(t *testing.T) {
 	}
 }
 
-// TestWatchDesk holds that what happens close together in a room is told once, that watching opens no room, and that
-// what was put off is told of at its time.
+// TestWatchDesk holds that changes close together in a room are reported once, that watching opens no room, and that
+// deferred mail is reported when it is due.
 func TestWatchDesk(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "a", mail.Draft{Subject: "news", Body: "n"})
@@ -183,7 +183,7 @@ func TestWatchDesk(t *testing.T) {
 	for range 3 {
 		tellUser(t, o, "a", mail.Draft{Type: "question", Subject: "which?", Body: "q"})
 	}
-	for got := next(); ; got = next() { // opening the room may be told first
+	for got := next(); ; got = next() { // the opening of the room may be reported first
 		if len(got) != 1 || got[0].Room != "a" {
 			t.Fatalf("changes = %+v, want one of room a", got)
 		}

@@ -42,7 +42,7 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 		}
 		for _, r := range dia.Routes {
 			if r.DevOnly && !d.opts.Dev {
-				mux.Handle(r.Pattern, http.NotFoundHandler()) // or another route whose path fits would answer for it
+				mux.Handle(r.Pattern, http.NotFoundHandler()) // or another route whose path matches would answer
 				continue
 			}
 			mux.Handle(r.Pattern, d.dialectRoute(r))
@@ -51,14 +51,14 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 	return closeAll, nil
 }
 
-// entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of
-// that name is known, is said to everybody who has a credential.
+// entitled lets through the caller for whom the endpoint is: the agent that its path names, if it is known there.
+// Every caller with a credential may learn that the name is unknown.
 func (m entrance) entitled(e *dialect.Endpoint, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r)
 		meant := c.Name
 		if strings.Contains(e.Path, "{agent}") {
-			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // as credentials are read
+			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // normalised as in credentials
 		}
 		if e.Known != nil {
 			if err := e.Known(r.Context(), m.callerRoom(c), meant); err != nil {
@@ -77,7 +77,7 @@ func (m entrance) entitled(e *dialect.Endpoint, next http.Handler) http.Handler 
 	})
 }
 
-// refuseMCP answers who does not get as far as a server, as MCP has it: the status, and an error of JSON-RPC that
+// refuseMCP answers a request that reaches no server, as MCP prescribes: with the status, and a JSON-RPC error that
 // answers no particular request (MCP 2025-11-25, Streamable HTTP).
 func refuseMCP(w http.ResponseWriter, status int, why string) {
 	text, err := jsonx.Marshal(map[string]any{"jsonrpc": "2.0", "error": map[string]any{"code": refusedCode,
@@ -88,13 +88,13 @@ func refuseMCP(w http.ResponseWriter, status int, why string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // whoever asked has gone if this fails
+	_, _ = w.Write(append(text, '\n')) // a failure means that the client has gone
 }
 
-// refusedCode is JSON-RPC's for a request that is no good.
+// refusedCode is the JSON-RPC code for an invalid request.
 const refusedCode = -32600
 
-// callerRoom returns the room of a caller who was admitted: each of its requests is asked again who it is from.
+// callerRoom returns the room of an admitted caller; each of its requests identifies its caller again.
 func (m entrance) callerRoom(c mail.Caller) mail.Service {
 	return m.daemon.office.RoomOf(c.Room, gate.Admitted(c))
 }
@@ -109,7 +109,7 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 			http.Error(w, "only the user may; you are "+string(c.Name), http.StatusForbidden)
 			return
 		}
-		// a delete that has begun is finished though the browser left
+		// a delete that has begun is finished even if the browser leaves
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 		call := &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log,
 			Machine: d.opts.Config.MachineName(), Ask: d.office.Set.Ask}

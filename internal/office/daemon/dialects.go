@@ -20,7 +20,7 @@ func Dialects() []dialect.Dialect {
 		claudeteams.Dialect()}
 }
 
-// newOffice returns the rooms for those who call, with all dialects.
+// newOffice returns the rooms for callers, with all dialects.
 func newOffice(cfg *config.Config, log *slog.Logger, m *rooms.Metrics) *caller.Rooms {
 	return caller.New(cfg, log, m, Dialects())
 }

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// TestP5_OnlyAnActAnswersDialogs: neither an agent nor who has a credential of the user's answers what a client asks,
-// or has it end; and a room that is removed takes what was asked there with it.
+// TestP5_OnlyAnActAnswersDialogs: neither an agent nor a holder of a credential of the user's can answer a client's
+// question, or end it; and a removed room takes its questions with it.
 func TestP5_OnlyAnActAnswersDialogs(t *testing.T) {
 	cfg := testConfig(t)
 	sum := strings.Repeat("0f", 32)

@@ -18,14 +18,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// desk is a post office with an agent whose session tells of itself, and the person who writes to it.
+// desk is a post office with an agent whose session reports its state, and the person who writes to it.
 type desk struct {
 	*testing.T
 	*running
-	asked mail.ID // what ask sent last
+	asked mail.ID // the last message sent by ask
 }
 
-// session has an agent's session start and end its turn: it is idle then.
+// session starts an agent's session and ends its turn, so that it is idle.
 func (d *desk) session(agent mail.Name, t mail.Turn) {
 	d.Helper()
 	for _, t.Moment = range []mail.Moment{mail.SessionStart, mail.TurnStart, mail.TurnEnd} {
@@ -40,7 +40,7 @@ func (d *desk) turn(agent mail.Name, t mail.Turn) {
 	}
 }
 
-// ask sends a question and returns how its recipient is said to be woken.
+// ask sends a question and returns how the post office says it will wake the recipient.
 func (d *desk) ask(agent mail.Name, body string) string {
 	d.Helper()
 	sent, err := d.room(d.T, "a", mail.User).Send(d.Context(),
@@ -52,7 +52,7 @@ func (d *desk) ask(agent mail.Name, body string) string {
 	return sent.Recipients[0].Wake
 }
 
-// rung waits until a door was rung for what ask sent last.
+// rung waits until a door was rung for the last message of ask.
 func (d *desk) rung(door string) {
 	d.Helper()
 	eventually(d.T, "it is rung by "+door, func() bool {
@@ -61,8 +61,8 @@ func (d *desk) rung(door string) {
 	})
 }
 
-// TestPane is not a test: it is what runs in a pane of tmux in place of Claude Code. It shows an empty prompt and
-// notes each line that is entered.
+// TestPane is not a test: it runs in a tmux pane in place of Claude Code. It shows an empty prompt and notes each
+// line that is entered.
 func TestPane(t *testing.T) {
 	file := os.Getenv("DAEMON_TEST_PANE")
 	if file == "" {
@@ -84,8 +84,8 @@ func TestPane(t *testing.T) {
 	}
 }
 
-// pane runs TestPane in a server of tmux of its own, and returns what a hook in it would tell, and the file with what
-// it was told.
+// pane runs TestPane in its own tmux server, and returns the access that a hook in it would report, and the file
+// with the lines that were typed.
 func pane(t *testing.T) (access *mail.Access, file string) {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil || runtime.GOOS == "windows" {
@@ -118,7 +118,7 @@ func pane(t *testing.T) (access *mail.Access, file string) {
 	tmux("-f", os.DevNull, "new-session", "-d", "-x", "200", "-y", "24", "-e", "DAEMON_TEST_PANE="+file, program,
 		"-test.run=^TestPane$", "-test.timeout=120s")
 	eventually(t, "the pane shows a prompt", func() bool { return strings.Contains(tmux("capture-pane", "-p"), "❯") })
-	eventually(t, "nobody has typed for a while", func() bool { // the door waits for that too, but would be slower
+	eventually(t, "nobody has typed for a while", func() bool { // the door also waits for that, but longer
 		var at int64
 		_, err := fmt.Sscan(tmux("display-message", "-p", "#{session_activity}"), &at)
 		return err == nil && time.Since(time.Unix(at, 0)) > 3100*time.Millisecond
@@ -127,7 +127,7 @@ func pane(t *testing.T) (access *mail.Access, file string) {
 		Pane: tmux("display-message", "-p", "#{pane_id}")}, file
 }
 
-// A session is typed to only if the configuration says so, if nothing else works, and if it told of its pane.
+// A session is typed to only if the configuration says so, if nothing else works, and if it reported its pane.
 func TestTmuxDoor(t *testing.T) {
 	access, file := pane(t)
 	cfg := testConfig(t)
@@ -199,8 +199,8 @@ func TestOpenCodeDoor(t *testing.T) {
 	}
 }
 
-// A session that bypasses permission prompts is not written to, so that the next door is tried; unless its user lets
-// such messages in.
+// A session that bypasses permission prompts is not written to, so the next door is tried; unless its user allows
+// such messages.
 func TestBypassSession(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CLAUDE_CONFIG_DIR", home)
@@ -278,7 +278,7 @@ func TestResumesTheDead(t *testing.T) {
 	}
 }
 
-// processName spells a program as package process does.
+// processName identifies a program as package process does.
 func processName(t *testing.T, pid int) string {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

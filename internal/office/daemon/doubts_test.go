@@ -6,11 +6,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestSentAgain: who sends once more, without a key, what failed although it arrived, sends one message. What was
-// acknowledged is another message when it is sent again.
+// TestSentAgain: a message sent again without a key, after a send that failed although it arrived, is one message.
+// An acknowledged message that is sent again is another message.
 func TestSentAgain(t *testing.T) {
 	f, cfg := newFleet(t), testConfig(t)
-	cfg.Outbox.Letters = -1 // nothing is kept: sends fail
+	cfg.Outbox.Letters = -1 // no mail is kept: sends fail
 	f.near.stop(t)
 	f.near = start(t, Options{Config: cfg, Remote: f.remote})
 	f.near.register(t, "a", "ann")
@@ -26,7 +26,7 @@ func TestSentAgain(t *testing.T) {
 	f.wantSent(t, "when the answer was lost", 2)
 	f.cable.silence(false)
 	f.near.stop(t)
-	f.near = start(t, Options{Config: cfg, Remote: f.remote}) // what failed is known after a restart too
+	f.near = start(t, Options{Config: cfg, Remote: f.remote}) // the failure is known after a restart too
 	ann = f.near.room(t, "a", "ann")
 	eventually(t, "the way is back", func() bool {
 		_, err := ann.Send(t.Context(), d)
@@ -39,7 +39,7 @@ func TestSentAgain(t *testing.T) {
 	f.wantSent(t, "when it was sent once more, on purpose", 3)
 }
 
-// wantSent fails the test unless ann has sent so many messages.
+// wantSent fails the test unless ann has sent that many messages.
 func (f *fleet) wantSent(t *testing.T, when string, want int) {
 	t.Helper()
 	page, err := f.far.room(t, "a", mail.User).History(t.Context(), mail.HistoryQuery{From: "ann"})

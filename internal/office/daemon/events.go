@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/mcpserver"
 )
 
-// openEvents makes what tells addresses of events, if the configuration has that. A relay tells none: the rooms are
+// openEvents makes the sender of events to addresses, if the configuration has it. A relay has none: the rooms are
 // elsewhere.
 func (d *daemon) openEvents() (err error) {
 	c := d.opts.Config
@@ -24,14 +24,14 @@ func (d *daemon) openEvents() (err error) {
 	return err
 }
 
-// tellHooks tells addresses of events until the post office closes.
+// tellHooks sends events to addresses until the post office closes.
 func (d *daemon) tellHooks() {
 	if d.hooks != nil {
 		d.hooks.Run(d.closing)
 	}
 }
 
-// standAsOwner returns the room as the owner of a subscription sees it, and has ctx end with the owner's token.
+// standAsOwner returns the room as the owner of a subscription sees it, and makes ctx end with the owner's token.
 func (d *daemon) standAsOwner(ctx context.Context, o events.Owner) (mail.Service, error) {
 	c := mail.Caller{Name: o.Agent, Room: o.Room}
 	if o.Agent == mail.User {
@@ -53,10 +53,10 @@ func (d *daemon) standAsOwner(ctx context.Context, o events.Owner) (mail.Service
 	return entrance{d}.callerRoom(c), nil
 }
 
-// callbacks are those of whoever sent a request.
+// callbacks are those of the sender of a request.
 type callbacks struct{ hooks *events.Hooks }
 
-// callbacks returns what serves events/subscribe; nil: nothing does.
+// callbacks returns the server of events/subscribe, or nil if there is none.
 func (d *daemon) callbacks() mcpserver.Callbacks {
 	if d.hooks == nil {
 		return nil
@@ -82,7 +82,7 @@ func (c callbacks) Unsubscribe(ctx context.Context, ask *events.Subscribe) error
 	return c.hooks.Unsubscribe(o, ask)
 }
 
-// tokenKey is under what the context of a request holds the hash of its token, as rooms keep it.
+// tokenKey is the key under which the context of a request has the hash of its token, as rooms keep it.
 type tokenKey struct{}
 
 // withToken returns the context of a request with the hash of its token, if it has one.
@@ -95,8 +95,8 @@ func withToken(ctx context.Context, r *http.Request) context.Context {
 	return context.WithValue(ctx, tokenKey{}, hex.EncodeToString(sum[:]))
 }
 
-// ownerOf returns as whom the sender of a request subscribes. A process without a token has a right only as long as it
-// runs, and nobody could tell when that ends.
+// ownerOf returns the owner of the subscriptions of a request's sender. A process without a token has rights only
+// while it runs, and no one could tell when it ends.
 func ownerOf(ctx context.Context) (events.Owner, error) {
 	c, _ := ctx.Value(callerKey{}).(mail.Caller)
 	token, _ := ctx.Value(tokenKey{}).(string)

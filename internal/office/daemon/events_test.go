@@ -24,11 +24,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-// speaker speaks MCP over HTTP as its token says.
+// speaker speaks MCP over HTTP with a token.
 type speaker struct {
 	url, token string
 	id         int
-	session    string // of the older era; "": the era without sessions is spoken
+	session    string // of the older era; "": the newer era, without sessions
 }
 
 // request returns a request of the speaker's era.
@@ -105,7 +105,7 @@ func (s *speaker) call(t *testing.T, method, params string, result any) answer {
 	return a
 }
 
-// stream opens a stream, and returns what reads its next message.
+// stream opens a stream, and returns a function that reads its next message.
 func (s *speaker) stream(t *testing.T, params string) (next func() map[string]any) {
 	t.Helper()
 	resp, err := http.DefaultClient.Do(s.request(t.Context(), t, "events/stream", params))
@@ -129,7 +129,7 @@ func (s *speaker) stream(t *testing.T, params string) (next func() map[string]an
 	}
 }
 
-// speakers are an agent's, one of each era.
+// speakers returns an agent's speakers, one for each era.
 func speakers(t *testing.T, r *running, room mail.RoomName, who mail.Name) map[string]*speaker {
 	t.Helper()
 	r.register(t, room, who)
@@ -143,7 +143,8 @@ func speakers(t *testing.T, r *running, room mail.RoomName, who mail.Name) map[s
 	return map[string]*speaker{"2026-07-28": {url: r.place.HTTP, token: token}, "2025-11-25": old}
 }
 
-// TestEventsPolled: what a client is told of events in each era, what it gets behind a cursor, and what of bad input.
+// TestEventsPolled: what a client learns of events in each era, which events follow a cursor, and how bad input is
+// answered.
 func TestEventsPolled(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	for era, s := range speakers(t, r, "a", "bob") {
@@ -222,8 +223,8 @@ func TestEventsPolled(t *testing.T) {
 	}
 }
 
-// TestEventsStreamed: a stream says where it begins, then what was and what comes, and that it has ended with its
-// caller's right.
+// TestEventsStreamed: a stream says where it begins, then sends past and new events, and says that it has ended with
+// its caller's access.
 func TestEventsStreamed(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	for _, era := range []string{"2026-07-28", "2025-11-25"} {
@@ -248,7 +249,7 @@ func TestEventsStreamed(t *testing.T) {
 				t.Fatalf("%s: the stream says %v, want %s", era, m, want)
 			}
 		}
-		if _, err := user.Token(t.Context(), "bob"); err != nil { // the one before is good no more
+		if _, err := user.Token(t.Context(), "bob"); err != nil { // the previous token is void
 			t.Fatal(err)
 		}
 		if m := next(); m["method"] != "notifications/events/terminated" {
@@ -276,7 +277,7 @@ func newHookReceiver(t *testing.T) *hookReceiver {
 	return v
 }
 
-// ServeHTTP implements http.Handler as receivers do.
+// ServeHTTP implements http.Handler as a receiver of events.
 func (v *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m map[string]any
@@ -313,7 +314,7 @@ func (v *hookReceiver) set(status int, echo string) {
 	v.status, v.echo = status, echo
 }
 
-// has is what came, besides challenges.
+// has returns the deliveries other than challenges.
 func (v *hookReceiver) has(t *testing.T) []map[string]any {
 	t.Helper()
 	v.mu.Lock()
@@ -324,14 +325,14 @@ func (v *hookReceiver) has(t *testing.T) []map[string]any {
 	return v.got
 }
 
-// ask are the params of a subscription.
+// ask returns the params of a subscription.
 func (v *hookReceiver) ask(more string) string {
 	return fmt.Sprintf(`{"name":"mail.arrived","delivery":{"mode":"webhook","url":%q,"secret":"whsec_%s"},"cursor":null%s}`,
 		v.URL+"/hook?key=1", base64.StdEncoding.EncodeToString(v.secret), more)
 }
 
-// TestEventsSent: an address that has proven itself is told of each event once, in spite of failures and restarts,
-// until its owner wants that no more, or has no right any more.
+// TestEventsSent: an address that has proven itself gets each event once, in spite of failures and restarts, until
+// its owner cancels the subscription or loses access.
 func TestEventsSent(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Events.Webhooks, cfg.Events.Private = true, true
@@ -407,7 +408,7 @@ func TestEventsSent(t *testing.T) {
 	}
 }
 
-// TestEventsRefused: what nobody may subscribe to, and where nothing is sent.
+// TestEventsRefused: subscriptions that are refused, and addresses to which nothing is sent.
 func TestEventsRefused(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Events.Webhooks = true
@@ -440,8 +441,8 @@ func TestEventsRefused(t *testing.T) {
 	}
 }
 
-// TestP5_EventsGate: nobody hears what is another's, ends another's subscription, or subscribes without a token, whose
-// end is known.
+// TestP5_EventsGate: no caller hears another's events, ends another's subscription, or subscribes without a token,
+// whose end is known.
 func TestP5_EventsGate(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Events.Webhooks, cfg.Events.Private = true, true
@@ -500,8 +501,8 @@ func TestP5_EventsGate(t *testing.T) {
 	}
 }
 
-// TestEventsEndByAddress: a secret that was replaced signs for a while beside the new one, and an address that answers
-// 410 is sent nothing more.
+// TestEventsEndByAddress: a replaced secret still signs for a while alongside the new one, and an address that
+// answers 410 gets nothing more.
 func TestEventsEndByAddress(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Events.Webhooks, cfg.Events.Private = true, true
@@ -533,7 +534,7 @@ func TestEventsEndByAddress(t *testing.T) {
 	}
 }
 
-// key has the receiver check signatures by another secret.
+// key makes the receiver check signatures with another secret.
 func (v *hookReceiver) key(secret []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestEventsSDK has Vercel's client for MCP, which $EVENTS_SDK leads to, subscribe: the webhook handler that it has
-// proves itself, checks signatures and forms, and is told of the end. See ./test.
+// TestEventsSDK makes Vercel's client for MCP, at $EVENTS_SDK, subscribe: its webhook handler proves itself, checks
+// signatures and forms, and learns of the end. See ./test.
 func TestEventsSDK(t *testing.T) {
 	sdk := os.Getenv("EVENTS_SDK")
 	if sdk == "" {

@@ -13,9 +13,9 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// BenchmarkFleet is how long a question about a thousand rooms takes: the first one of a post office that was just
-// started, with the summaries of its rooms and without, when it is asked until no room is left out; one about rooms
-// that are closed; and one about rooms that are open.
+// BenchmarkFleet measures a question about a thousand rooms: the first one to a post office that was just started,
+// with the summaries of its rooms and without, repeated until no room is left out; one about closed rooms; and one
+// about open rooms.
 func BenchmarkFleet(b *testing.B) {
 	const count = 1000
 	cfg := testConfig(b)

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestFleet: what belongs to one machine (a session and its doors, bridges, workspaces) is used there and by no other,
+// TestFleet: state that belongs to one machine (a session and its doors, bridges, workspaces) is used only there,
 // and is shown on all.
 func TestFleet(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
@@ -87,7 +87,7 @@ func fleetBridge(t *testing.T, a, b *running) {
 	eventually(t, "a has stopped the bridge", func() bool { return len(bridges(a)) == 0 && running() == 0 })
 }
 
-// fleetDocument reads on b what a's workspace holds, through the pages.
+// fleetDocument reads on b a document of a's workspace, through the pages.
 func fleetDocument(t *testing.T, a, b *running) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "plan.md"), []byte("# The plan"), 0o600); err != nil {

@@ -10,11 +10,11 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// operatorPrefix begins the operator's token, so that scanners for leaked secrets can know it. It is not the prefix of
-// an agent's.
+// operatorPrefix begins the operator's token, so that scanners for leaked secrets can recognise it. An agent's token
+// has another prefix.
 const operatorPrefix = "pp-operator."
 
-// loadSecrets returns the operator's token and the name of the pages, which are made at the first start.
+// loadSecrets returns the operator's token and the name of the pages. The first start makes both.
 func loadSecrets(home config.Home) (token, host string, err error) {
 	token, err = kept.Word(home.Token(), "the operator's token", func() string { return operatorPrefix + rand.Text() },
 		func(token string) bool { return len(token) >= len(operatorPrefix)+16 })
@@ -27,7 +27,7 @@ func loadSecrets(home config.Home) (token, host string, err error) {
 	return token, host, err
 }
 
-// newGate returns the gate before an office.
+// newGate returns the gate in front of an office.
 func newGate(operatorToken string, cfg *config.Config, o *caller.Rooms, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
 		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.AgentOf,

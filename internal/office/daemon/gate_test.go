@@ -14,13 +14,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-// below is the context of a call that says to be from an agent, by a process below these programs.
+// below returns the context of a call that claims to be from an agent, made by a process below these programs.
 func below(t testing.TB, name mail.Name, programs ...string) context.Context {
 	t.Helper()
 	return asked(t, name, gate.FarPeer(append([]string{"99.1@b"}, programs...), nil, false))
 }
 
-// asked is the context of a call that says to be from somebody, by a process.
+// asked returns the context of a call that claims to be from name, made by a process.
 func asked(t testing.TB, name mail.Name, p *gate.Peer) (ctx context.Context) {
 	t.Helper()
 	g := gate.New(gate.Options{Session: func([]string) mail.Name { return "" }})
@@ -35,7 +35,7 @@ func asked(t testing.TB, name mail.Name, p *gate.Peer) (ctx context.Context) {
 	return ctx
 }
 
-// testGate returns the gate before an office.
+// testGate returns the gate in front of an office.
 func testGate(t testing.TB, operator string, cfg *config.Config, o *caller.Rooms) *gate.Gate {
 	t.Helper()
 	scripts, err := gate.OpenScripts(filepath.Join(t.TempDir(), "scripts.json"))

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// newGitHub returns what makes mail of GitHub in the rooms that the configuration names.
+// newGitHub returns the face that turns GitHub's events into mail in the rooms that the configuration names.
 func (d *daemon) newGitHub() *github.Face {
 	opts := github.Options{
 		Rooms: make(map[mail.RoomName]*config.GitHub), State: d.opts.Config.Home.GitHub(), Log: d.log,

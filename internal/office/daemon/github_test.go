@@ -24,7 +24,7 @@ import (
 
 const hookWord = "a secret of sixteen bytes"
 
-// withGitHub runs a post office whose room lab takes what GitHub says of me/shop.
+// withGitHub runs a post office whose room lab takes GitHub's events about me/shop.
 func withGitHub(t *testing.T, change func(*config.GitHub)) *running {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -40,14 +40,14 @@ func withGitHub(t *testing.T, change func(*config.GitHub)) *running {
 	return start(t, Options{Config: cfg})
 }
 
-// signature is the header that GitHub sends with a body.
+// signature is the header of GitHub for a body.
 func signature(word, body string) string {
 	mac := hmac.New(sha256.New, []byte(word))
 	mac.Write([]byte(body))
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// deliver sends what GitHub would, and returns the status.
+// deliver sends a delivery of GitHub, and returns the status.
 func (r *running) deliver(t *testing.T, event, body string) int {
 	t.Helper()
 	return r.deliverTo(t, "lab", event, body, signature(hookWord, body))
@@ -89,7 +89,7 @@ func worktree(t *testing.T, branch string) string {
 	return dir
 }
 
-// works has an agent work in a directory, as its client's hooks tell.
+// works makes an agent work in a directory, as its client's hooks report.
 func (r *running) works(t *testing.T, agent mail.Name, dir string) {
 	t.Helper()
 	room, err := r.office.Room(t.Context(), "lab", agent)
@@ -102,7 +102,7 @@ func (r *running) works(t *testing.T, agent mail.Name, dir string) {
 	}
 }
 
-// got is what is in a mailbox of room lab, the oldest first.
+// got returns the mailbox of who in room lab, the oldest mail first.
 func (r *running) got(t *testing.T, who mail.Name) []mail.Item {
 	t.Helper()
 	room, err := r.office.Room(t.Context(), "lab", who)
@@ -116,10 +116,10 @@ func (r *running) got(t *testing.T, who mail.Name) []mail.Item {
 	return page.Messages
 }
 
-// began is by which the times in payloads count: mail of long ago has expired.
+// began is the base of the times in payloads: old mail has expired.
 var began = time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
 
-// stamp is a time that is so many seconds later.
+// stamp returns a time that is that many seconds later.
 func stamp(seconds int) string {
 	return began.Add(time.Duration(seconds) * time.Second).Format(time.RFC3339)
 }
@@ -189,8 +189,9 @@ func TestGitHubReview(t *testing.T) {
 	}
 }
 
-// TestP5_GitHubRecipients holds who is told of what, and whom it wakes: an agent only by those who may write to the
-// repository, and by its own checks; else the person, who is not woken. A fork's branch of the same name is nobody's.
+// TestP5_GitHubRecipients holds who is told what, and whom it wakes: an agent only by those who may write to the
+// repository, and by its own checks; otherwise the person, who is not woken. A fork's branch of the same name
+// belongs to no agent.
 func TestP5_GitHubRecipients(t *testing.T) {
 	const agent, person, nobody = "urgent to builder", "to user", "nobody"
 	for _, test := range []struct{ name, event, body, want string }{
@@ -245,8 +246,8 @@ func TestP5_GitHubRecipients(t *testing.T) {
 	}
 }
 
-// TestGitHubThread holds that a pull request is one thread, that a check is mended only after it has failed, and that
-// what comes late, or again, is nothing new.
+// TestGitHubThread holds that a pull request is one thread, that a check counts as mended only after it has failed,
+// and that late or repeated deliveries are no news.
 func TestGitHubThread(t *testing.T) {
 	r := withGitHub(t, nil)
 	r.works(t, "builder", worktree(t, "sums"))
@@ -297,8 +298,9 @@ func TestGitHubThread(t *testing.T) {
 	}
 }
 
-// TestP5_GitHubRefuses holds that what is not GitHub's, or cannot be read, is refused with a status that says why,
-// stores nothing and makes no room; and that a room without a webhook cannot be told from one that is not there.
+// TestP5_GitHubRefuses holds that a delivery that is not GitHub's, or cannot be read, is refused with a status that
+// says why, stores nothing and makes no room; and that a room without a webhook cannot be told from one that does
+// not exist.
 func TestP5_GitHubRefuses(t *testing.T) {
 	r := withGitHub(t, nil)
 	r.register(t, "plain", "ann")
@@ -357,8 +359,8 @@ func TestP5_GitHubRefuses(t *testing.T) {
 	}
 }
 
-// TestP5_GitHubIsNobody holds that nobody can be, or speak as, the sender of GitHub's mail, that its mail says that
-// it is from outside, and that no text of it passes for ours.
+// TestP5_GitHubIsNobody holds that no caller can be, or speak as, the sender of GitHub's mail, that its mail is
+// marked as from outside, and that none of its text passes for ours.
 func TestP5_GitHubIsNobody(t *testing.T) {
 	r := withGitHub(t, nil)
 	for _, name := range []mail.Name{"github", "GitHub", "gіthub", "ｇithub"} {
@@ -398,7 +400,7 @@ func quote(s string) []byte {
 	return text
 }
 
-// TestGitHubExample delivers the example of docs/github.md, and compares the letter with the one that it shows.
+// TestGitHubExample delivers the example of docs/github.md, and compares the letter with the one shown there.
 func TestGitHubExample(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "github.md"))
 	if err != nil {

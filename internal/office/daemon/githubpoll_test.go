@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// standIn answers as gh api does: with the file that is named like the path, else with an empty list. It notes what it
-// was asked.
+// standIn answers as gh api does: with the file whose name is the path, or with an empty list. It notes each
+// request.
 const standIn = `#!/bin/sh
 for path; do :; done
 printf '%s\n' "$*" >> DIR/asked
@@ -23,7 +23,7 @@ if [ -e DIR/broken ]; then echo 'gh: API rate limit exceeded (HTTP 403)' >&2; ex
 cat "$file" 2>/dev/null || echo '[]'
 `
 
-// stand is GitHub as gh shows it.
+// stand is GitHub as seen through gh.
 type stand struct {
 	t   *testing.T
 	dir string
@@ -51,7 +51,7 @@ func (s *stand) put(name, text string) {
 	}
 }
 
-// list is the first page of a list.
+// list writes the first page of a list.
 func (s *stand) list(path, elements string) {
 	s.put("repos_me_shop_"+path+"_per_page_100_page_1", "["+elements+"]")
 }
@@ -61,7 +61,7 @@ func (s *stand) runs(elements string) {
 		`{"total_count":1,"workflow_runs":[`+elements+`]}`)
 }
 
-// asked waits until each list was asked for anew.
+// asked waits until each list was requested again.
 func (s *stand) asked() {
 	s.t.Helper()
 	count := func() int {
@@ -75,7 +75,7 @@ func (s *stand) asked() {
 	}
 }
 
-// member is what is called so in a payload.
+// member returns the member of that name in a payload.
 func member(payload, name, from string) string {
 	_, rest, _ := strings.Cut(payload, `"`+name+`":`)
 	depth := 0
@@ -92,7 +92,7 @@ func member(payload, name, from string) string {
 	return ""
 }
 
-// inAnHour moves the stamps of a payload behind the moment at which the post office began to ask.
+// inAnHour moves the stamps of a payload past the moment at which the post office began to poll.
 func inAnHour(text string) string {
 	for i := range 60 {
 		text = strings.ReplaceAll(text, stamp(i), time.Now().UTC().Add(time.Hour).Add(
@@ -101,8 +101,8 @@ func inAnHour(text string) string {
 	return text
 }
 
-// TestGitHubPoll holds that what gh lists is the mail that a webhook would have made, once, over a restart too; that
-// what was there before, and old comments that were edited, are none; and that an error loses nothing.
+// TestGitHubPoll holds that polling gh gives the mail that a webhook would have made, once, even over a restart;
+// that earlier entries, and edits of old comments, give none; and that an error loses nothing.
 func TestGitHubPoll(t *testing.T) {
 	gh := newStand(t)
 	cfg := testConfig(t)

@@ -69,8 +69,8 @@ func (r *running) joined(t *testing.T, name mail.Machine, ask wire.Invite) *mach
 	return m
 }
 
-// ask makes a request as an agent of the machine, or as whom it speaks if agent is "", and returns the answer or what
-// of it comes within a moment.
+// ask makes a request as an agent of the machine (or without naming one if agent is ""), and returns the answer, or
+// the part of it that arrives within a moment.
 func (m *machine) ask(t *testing.T, method, path string, agent mail.Name, body string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -104,7 +104,7 @@ func (m *machine) ask(t *testing.T, method, path string, agent mail.Name, body s
 	return resp.StatusCode, text.String()
 }
 
-// What becomes of the routes for a machine that was let into one room as whoever is there. A new route needs a line.
+// The outcomes of the routes for a machine that was let into one room as any agent there. A new route needs a line.
 const (
 	inRoom  = "in its rooms only"
 	refused = "refused"
@@ -136,7 +136,7 @@ var forMachines = map[string]string{
 	"github": shown, "archive": inRoom, "verify": inRoom, "repair": inRoom, "export": inRoom, "import": inRoom,
 }
 
-// operation is a route of the API's own document.
+// operation is a route of the API's own OpenAPI document.
 type operation struct {
 	ID           string `json:"operationId"`
 	method, path string
@@ -166,8 +166,8 @@ func (o *operation) in(room string) string {
 		"{client}", "claude", "{event}", "Stop", "{ticket}", "x", "{session}", "x").Replace(o.path)
 }
 
-// TestMachineInOneRoom asks every route as a machine that was let into room lab: another room is not there, in the
-// same words as one that nobody has made, and nothing tells of it.
+// TestMachineInOneRoom requests every route as a machine that was let into room lab: another room does not exist for
+// it, in the same words as for one that was never made, and nothing reveals it.
 func TestMachineInOneRoom(t *testing.T) {
 	r := startTLS(t)
 	m := r.joined(t, "laptop-2", wire.Invite{Rooms: []mail.RoomName{"lab"}})
@@ -239,7 +239,7 @@ func TestMachineInOneRoom(t *testing.T) {
 	}
 }
 
-// TestMachineSeesItsDesk holds that a machine that was let into one room is told of no change in another.
+// TestMachineSeesItsDesk holds that a machine that was let into one room learns of no change in another.
 func TestMachineSeesItsDesk(t *testing.T) {
 	r := startTLS(t)
 	m := r.joined(t, "laptop-2", wire.Invite{Rooms: []mail.RoomName{"lab"}})
@@ -271,7 +271,7 @@ func TestMachineSeesItsDesk(t *testing.T) {
 	}
 }
 
-// TestP5_MachineOfOneAgent holds that a machine that was let in as an agent is that one whatever it says.
+// TestP5_MachineOfOneAgent holds that a machine that was let in as an agent is that agent, whatever it claims.
 func TestP5_MachineOfOneAgent(t *testing.T) {
 	r := startTLS(t)
 	m := r.joined(t, "builder-box", wire.Invite{Agent: "builder"})
@@ -303,8 +303,8 @@ func TestP5_MachineOfOneAgent(t *testing.T) {
 	}
 }
 
-// TestRevoke holds that what a machine has open ends when it is put out, the pages that were opened for it too, and
-// that it is told what to do.
+// TestRevoke holds that a revoked machine's streams and waits end, as do the pages that were opened for it, and that
+// it learns what to do.
 func TestRevoke(t *testing.T) {
 	r := startTLS(t)
 	m := r.joined(t, "laptop-2", wire.Invite{})
@@ -392,7 +392,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestNoInvitation holds that who invites where none gets in is told what to write where.
+// TestNoInvitation holds that an invitation where no other machine can get in is refused with the settings to write.
 func TestNoInvitation(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	_, err := r.office.Invite(t.Context(), wire.Invite{})

@@ -18,15 +18,15 @@ import (
 	"pennypost/internal/wire"
 )
 
-// holder is somebody with a credential, or a process that the Unix socket knows.
+// holder is a client with a credential, or a process that the Unix socket knows.
 type holder struct {
 	http    http.Client
 	base    string
 	dial    func(context.Context) (net.Conn, error) // of the same post office
 	sign    func(http.Header)
-	machine *machine  // by which it came; nil: it is of this one
-	got     time.Time // when it got the credential
-	process bool      // it has none, and is known by being a process of this user
+	machine *machine  // the machine through which it comes; nil: this one
+	got     time.Time // when it got its credential
+	process bool      // it has no credential, and is known as a process of this user
 }
 
 // holderAt returns a holder at an address.
@@ -61,7 +61,7 @@ func (h *holder) request(ctx context.Context, method, path, body string, header 
 	return req
 }
 
-// held is a stream or a wait, and what has come of it so far.
+// held is a stream or a wait, and its output so far.
 type held struct {
 	route string
 	ended chan struct{}
@@ -83,7 +83,7 @@ func (s *held) came() (int, string) {
 	return s.status, s.text.String()
 }
 
-// hold makes a request and takes in what comes until it ends.
+// hold makes a request and collects the output until it ends.
 func (h *holder) hold(t *testing.T, method, path, body string, header map[string]string) *held {
 	s := &held{route: path, ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -105,7 +105,7 @@ func (h *holder) hold(t *testing.T, method, path, body string, header map[string
 	return s
 }
 
-// once makes a request that is answered at once.
+// once makes a request that is answered immediately.
 func (h *holder) once(t *testing.T, method, path, body string, header map[string]string) (int, string, http.Header) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -115,12 +115,12 @@ func (h *holder) once(t *testing.T, method, path, body string, header map[string
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body) // a stream that does not end is no error here
+	text, _ := io.ReadAll(resp.Body) // an endless stream is no error here
 	return resp.StatusCode, string(text), resp.Header
 }
 
-// upgrade has a connection speak another protocol, in which it says something. What comes is the answer if that is
-// refused.
+// upgrade makes a connection speak another protocol, and says something in it. If that is refused, the output is the
+// answer.
 func (h *holder) upgrade(t *testing.T, path, protocol, say string) *held {
 	t.Helper()
 	s := &held{route: path, ended: make(chan struct{})}
@@ -156,7 +156,8 @@ func refusedAt(route string) *held {
 	return s
 }
 
-// inMCP opens a session of MCP and does something with the headers of its requests. Without one, what comes is why.
+// inMCP opens a session of MCP and calls do with the headers of its requests. If it gets none, the output is the
+// reason.
 func (h *holder) inMCP(t *testing.T, path string, do func(in map[string]string) *held) *held {
 	t.Helper()
 	const version = "2025-11-25"
@@ -195,10 +196,10 @@ func bearing(token string) func(http.Header) {
 
 func asAgent(name mail.Name) func(http.Header) { return func(h http.Header) { wire.SetAgent(h, name) } }
 
-// soon is within what time a stream has ended.
+// soon is the time within which a stream must end.
 const soon = 5 * time.Second
 
-// over expects a stream to end soon, and nothing of a later letter to come by it.
+// over expects a stream to end soon, without any part of a later letter.
 func (s *held) over(t *testing.T, later string) {
 	t.Helper()
 	select {

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/office/backup"
 )
 
-// backup writes the whole home to a stream. Each room is copied as it was when its turn came, while its mail goes on.
-// It returns the rooms whose files were copied as they stood, because the room could not be opened.
+// backup writes the whole home to a stream. Each room is copied as of its turn, while its mail continues. It returns
+// the rooms whose files were copied as they were, because the room could not be opened.
 func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName, err error) {
 	if f := d.office.Far; f != nil {
 		return nil, mail.Errorf(mail.Unavailable,

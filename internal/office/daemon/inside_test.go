@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held
-// against where it comes from.
+// A call that names a program, to be taken for that program's hook or MCP server, is checked against its real
+// origin.
 func TestP5_ForgedProcess(t *testing.T) {
 	for place, relay := range map[string]bool{"here": false, "at a relay": true} {
 		t.Run(place, func(t *testing.T) {
@@ -80,20 +80,21 @@ func forge(t *testing.T, o *caller.Rooms) {
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
 	} {
 		if o.Far != nil && what == "a bridge" {
-			continue // which nobody can add there
+			continue // no one can add one there
 		}
 		if err := do(); mail.CodeOf(err) != mail.Denied {
 			t.Errorf("%s as lead from within builder's session: %v", what, err)
 		}
 	}
-	// Its own hook of that name is a session of its own agent, as ever.
+	// Its own hook of that name remains a session of its own agent.
 	if brief, err := forger.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s2",
 		Process: builder}); err != nil || brief.Agent != "builder-2" {
 		t.Errorf("another session, which says that it is lead, is %+v, %v", brief, err)
 	}
 }
 
-// MCP over the Unix socket asks the same, at every request: servers are shared by all who say the same name.
+// MCP over the Unix socket makes the same check for every request: servers are shared by all callers of the same
+// name.
 func TestP5_InsideOverMCP(t *testing.T) {
 	cfg := testConfig(t)
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())

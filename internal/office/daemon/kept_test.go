@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// keepFor has ann, whose machine is cut off, send a message to each of some, which is kept.
+// keepFor makes ann, whose machine is cut off, send a message to each recipient; the messages are kept.
 func (f *fleet) keepFor(t *testing.T, to ...string) {
 	t.Helper()
 	ann := f.near.room(t, "a", "ann")
@@ -21,7 +21,8 @@ func (f *fleet) keepFor(t *testing.T, to ...string) {
 	}
 }
 
-// wantRefused waits until the near machine keeps nothing but so many letters that were refused, in words that say why.
+// wantRefused waits until the near machine keeps only that many letters, all refused, for a reason that contains
+// why.
 func (f *fleet) wantRefused(t *testing.T, want int, why string) []mail.Kept {
 	t.Helper()
 	var kept []mail.Kept
@@ -46,8 +47,9 @@ func (f *fleet) wantRefused(t *testing.T, want int, why string) []mail.Kept {
 	return kept
 }
 
-// TestKeptForNobody: mail that was kept for an agent that is gone when the way is back comes back to its sender, with
-// its text and the reason, and stays in the outbox until somebody dismisses it. Other mail of the sender goes on.
+// TestKeptForNobody: mail that was kept for an agent that is gone when the connection is back returns to its sender,
+// with its text and the reason, and stays in the outbox until someone dismisses it. Other mail of the sender is
+// delivered.
 func TestKeptForNobody(t *testing.T) {
 	f := newFleet(t)
 	f.near.register(t, "a", "ann")
@@ -79,8 +81,8 @@ func TestKeptForNobody(t *testing.T) {
 	f.wantRefused(t, 0, "")
 }
 
-// TestKeptWhereTheRightEnded: while a machine has no right to send, what it keeps waits, and it is said for what. Let
-// in again, it sends that.
+// TestKeptWhereTheRightEnded: while a machine may not send, its kept mail waits, and the outbox says why. Let in
+// again, it sends the mail.
 func TestKeptWhereTheRightEnded(t *testing.T) {
 	f, cfg := newFleet(t), testConfig(t)
 	f.near.stop(t)

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// waiter is a process that waits beside bob.
+// waiter is a process that waits alongside bob.
 type waiter struct {
 	rung  *mail.Rung
 	err   error
@@ -27,8 +27,8 @@ func (r *running) wait(t *testing.T, as mail.Name, at mail.Listener) *waiter {
 	return w
 }
 
-// P8: a process that waits beside an idle agent is a door of it, for as long as it waits: over the socket it is handed
-// the ring, and the agent of its session is the one that is rung.
+// P8: a process that waits alongside an idle agent is a door of that agent while it waits: it gets the ring over the
+// socket, and only the agent of its session is rung.
 func TestP8_Line(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -67,7 +67,7 @@ func TestP8_Line(t *testing.T) {
 	rewake := func(session string) *waiter {
 		return r.wait(t, "bob", mail.Listener{Door: mail.RewakeDoor, Session: session})
 	}
-	// who comes to wait is rung for what waits already
+	// a new waiter is rung for mail that waits already
 	for session, mailOf := range map[string]func() mail.Delivery{"s1": one, "s2": two} {
 		w := rewake(session)
 		if <-w.ended; w.err != nil || w.rung == nil || w.rung.Text == "" {
@@ -105,7 +105,7 @@ func TestP8_Line(t *testing.T) {
 		}
 	}
 
-	// Who knows another's session waits for no ring of it, and becomes nobody by asking.
+	// A caller who knows another's session cannot wait for its rings, and gains no identity by asking.
 	if _, err := user.Register(t.Context(), mail.Presence{Name: "eve"}); err != nil {
 		t.Fatal(err)
 	}

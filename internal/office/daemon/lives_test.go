@@ -18,8 +18,8 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// stream is a route by which mail passes for as long as it likes, or somebody waits for some. The room is a, which has
-// the agent ann.
+// stream is a route by which mail passes without a time limit, or by which a client waits for mail. The room is a,
+// which has the agent ann.
 type stream struct {
 	name string
 	open func(*testing.T, *holder) *held
@@ -41,7 +41,7 @@ func streams() []stream {
 			return h.hold(t, http.MethodPost, "/api/v1/rooms/a/ring?timeout=60s", "", nil)
 		}},
 		{"hook", func(t *testing.T, h *holder) *held {
-			if !h.process { // whose hook it is, no credential decides
+			if !h.process { // no credential decides whose hook it is
 				return refusedAt("hook")
 			}
 			hook := wire.Hook{As: "ann", Room: "a", Dir: "/"}
@@ -91,7 +91,7 @@ func streams() []stream {
 	return all
 }
 
-// TestP5_StreamsAreKnown holds that streams has every route that the API says to stream events.
+// TestP5_StreamsAreKnown holds that streams has every route that the API documents as event streams.
 func TestP5_StreamsAreKnown(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	status, text := r.get(t, "/api/v1/openapi.json", r.token)
@@ -120,13 +120,13 @@ func TestP5_StreamsAreKnown(t *testing.T) {
 	}
 }
 
-// credential is one by which streams are opened, or a process that the Unix socket knows.
+// credential is a credential that opens streams, or a process that the Unix socket knows.
 type credential struct {
 	name    string
 	get     func(*testing.T, *running) *holder
-	opens   string // the streams that it opens, by commas; all others refuse it
+	opens   string // the streams that it opens, separated by commas; all others refuse it
 	endings []ending
-	url     string // of [tls]; "": none
+	url     string // in [tls]; "": none
 }
 
 // ending is a way in which a credential ends.
@@ -134,8 +134,8 @@ type ending struct {
 	name string
 	end  func(*testing.T, *running, *holder)
 	code int    // of later calls
-	says string // what they are told
-	of   string // whose end it is; "agent": the machine that speaks for it goes on
+	says string // the message that later calls get
+	of   string // whose credential ends; "agent": the machine that speaks for it continues
 }
 
 const (
@@ -145,7 +145,7 @@ const (
 	void         = "pennypost agents token"
 )
 
-// credentials returns all kinds of them, with all ways in which each ends.
+// credentials returns all kinds of them, with every way in which each ends.
 func credentials() []credential {
 	retired := func(t *testing.T, r *running, _ *holder) {
 		must(t, r.room(t, "a", mail.User).Retire(t.Context(), "ann"))
@@ -216,11 +216,11 @@ func credentials() []credential {
 	}
 }
 
-// machineTime is for how long machines are let in, in seconds, and scripts' credentials count: long enough to open all
-// streams, and to be waited for.
+// machineTime is how long machines are let in, and credentials for scripts are valid, in seconds: long enough to
+// open all streams, and short enough to wait for.
 const machineTime = 3
 
-// timeOver waits for the end of what counts for machineTime.
+// timeOver waits for the end of a credential that is valid for machineTime.
 func timeOver(t *testing.T, _ *running, h *holder) {
 	time.Sleep(time.Until(h.got.Add(machineTime * time.Second)))
 }
@@ -238,7 +238,7 @@ func machineEndings() []ending {
 	}
 }
 
-// pagesOf returns endings of a machine for a browser that it let in, which is told of its own session only.
+// pagesOf returns a machine's endings for a browser that it let in, which is told only of its own session.
 func pagesOf(all []ending) []ending {
 	for i := range all {
 		all[i].says = ""
@@ -274,8 +274,8 @@ func browserEndings() []ending {
 	}
 }
 
-// TestP5_CredentialsEnd crosses all streams with all ways in which a credential ends, for each kind of them: what is
-// open ends at once, with what every later call is told, no later letter passes, and nothing opens again.
+// TestP5_CredentialsEnd crosses all streams with every way in which each kind of credential ends: open streams end
+// immediately, with the message that every later call gets; no later letter passes, and nothing opens again.
 func TestP5_CredentialsEnd(t *testing.T) {
 	for _, c := range credentials() {
 		for _, e := range c.endings {
@@ -296,7 +296,7 @@ func (c *credential) ends(t *testing.T, e *ending) {
 	for _, s := range streams() {
 		all[s.name] = s.open(t, h)
 	}
-	time.Sleep(300 * time.Millisecond) // until they all wait, or were refused
+	time.Sleep(300 * time.Millisecond) // until they all wait, or are refused
 	open := c.opened(t, all)
 	e.end(t, r, h)
 	r.sendLater(t, e)
@@ -318,7 +318,7 @@ func (c *credential) ends(t *testing.T, e *ending) {
 	}
 	for _, s := range streams() {
 		again := s.open(t, h)
-		if h.process || s.name == "relay" && e.of == "agent" { // which may come again, as a newcomer
+		if h.process || s.name == "relay" && e.of == "agent" { // it may come again, as a newcomer
 			continue
 		}
 		again.over(t, later)
@@ -328,7 +328,7 @@ func (c *credential) ends(t *testing.T, e *ending) {
 	}
 }
 
-// opened returns those that go on, and expects them to be those that the credential opens.
+// opened returns the streams that continue, and expects them to be those that the credential opens.
 func (c *credential) opened(t *testing.T, all map[string]*held) map[string]*held {
 	t.Helper()
 	open := make(map[string]*held)
@@ -336,7 +336,7 @@ func (c *credential) opened(t *testing.T, all map[string]*held) map[string]*held
 	for name, s := range all {
 		opens := slices.Contains(want, name) ||
 			strings.HasSuffix(name, " listens") && slices.Contains(want, "mcps")
-		if !opens { // on a busy machine a refusal takes its time
+		if !opens { // on a busy machine a refusal takes a while
 			select {
 			case <-s.ended:
 			case <-time.After(soon):
@@ -360,7 +360,7 @@ func (c *credential) opened(t *testing.T, all map[string]*held) map[string]*held
 	return open
 }
 
-// later is what a call asks for that comes after the end.
+// later returns the message for calls after the end.
 func (c *credential) later() string {
 	if c.opens == "pages" {
 		return "/@a/events"
@@ -368,19 +368,19 @@ func (c *credential) later() string {
 	return "/api/v1/rooms/a/wait?timeout=1ms"
 }
 
-// later stands in letters that are sent after the end.
+// later is in letters that are sent after the end.
 const later = "LATER-LETTER"
 
-// sendLater sends letters by which everything that is still open would be told.
+// sendLater sends letters that would reach every stream that is still open.
 func (r *running) sendLater(t *testing.T, e *ending) {
 	t.Helper()
 	if e.name == "its room removed" {
-		return // it would be made anew
+		return // that would make it again
 	}
 	user := r.room(t, "a", mail.User)
 	for _, to := range []string{"ann", "user"} {
 		_, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Subject: later, Body: later})
-		if err != nil && (e.name != "retired" || to == "user") { // nobody is called ann any more
+		if err != nil && (e.name != "retired" || to == "user") { // no one is called ann any more
 			t.Fatal(err)
 		}
 	}
@@ -393,7 +393,7 @@ func (r *running) agentToken(t *testing.T) string {
 	return token
 }
 
-// machine lets a machine in, and returns it as it speaks for an agent, or for itself.
+// machine lets a machine in, and returns it as an agent's, or as itself.
 func (r *running) machine(t *testing.T, ask wire.Invite, agent mail.Name) *holder {
 	t.Helper()
 	m := r.joined(t, "laptop-2", ask)
@@ -407,7 +407,7 @@ func (r *running) machine(t *testing.T, ask wire.Invite, agent mail.Name) *holde
 	return h
 }
 
-// script makes a credential for scripts, of one room or of all.
+// script makes a credential for scripts, for one room or for all.
 func (r *running) script(t *testing.T, room mail.RoomName) *holder {
 	t.Helper()
 	made, err := r.office.AddCredential(t.Context(), wire.NewCredential{Name: "nightly", Room: room, For: machineTime})
@@ -440,7 +440,7 @@ func logIn(t *testing.T, b *http.Client, base, link string) *holder {
 	return h
 }
 
-// again has the machine join again, and returns it as it is then.
+// again makes the machine join again, and returns its new state.
 func (m *machine) again(t *testing.T, r *running) *machine {
 	t.Helper()
 	made, code := r.invite(t, wire.Invite{})
@@ -458,8 +458,8 @@ func (m *machine) again(t *testing.T, r *running) *machine {
 	return n
 }
 
-// TestMachineJoinsAgain holds that the end of a machine's old life logs out what logged in by that one, and nothing
-// that logs in by the new one, however soon.
+// TestMachineJoinsAgain holds that the end of a machine's old life logs out the browsers that logged in through it,
+// but none that logs in through the new one, however soon.
 func TestMachineJoinsAgain(t *testing.T) {
 	r := startTLS(t)
 	m := r.joined(t, "laptop-2", wire.Invite{})

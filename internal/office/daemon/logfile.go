@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// maxLog is how large a log file may become before it is put aside: two of them are a few weeks, and no burden.
+// maxLog is the size at which a log file is put aside: two of that size cover a few weeks, and are no burden.
 const maxLog = 1 << 20
 
 // LogFile is the log of a post office that runs in the background. When it has grown to 1 MiB it is renamed to "….1",
@@ -46,7 +46,7 @@ func (l *LogFile) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	if l.size+int64(len(p)) > maxLog && l.size > 0 {
 		l.file.Close()
-		// If the file cannot be put aside, it goes on growing: better than no log.
+		// If the file cannot be put aside, it keeps growing: better than no log.
 		_ = os.Rename(l.path, l.path+".1")
 		if err := l.openLocked(); err != nil {
 			return 0, err

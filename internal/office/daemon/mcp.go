@@ -11,11 +11,11 @@ import (
 	"pennypost/internal/office/mcpserver"
 )
 
-// roomHeader names the room for a caller whose credential opens all of them. A client that cannot set headers puts
+// roomHeader names the room for a caller whose credential opens all rooms. A client that cannot set headers puts
 // ?room= into the URL.
 const roomHeader = "Pennypost-Room"
 
-// mountMCP serves MCP at /mcp: the mail tools as whoever calls.
+// mountMCP serves MCP at /mcp: the mail tools in the caller's name.
 func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
 	var natives []*mcpserver.Native // guarded by m.mu
 	m, h, err := d.door(func(box mcpserver.Mailbox) *mcpserver.Server {
@@ -50,11 +50,11 @@ func noEndpoint(w http.ResponseWriter, r *http.Request) {
 		": Pennypost's own tools are at /mcp, the inbox of a workspace is at /mcp/ID")
 }
 
-// entrance finds out who comes over HTTP and into which room.
+// entrance finds out who sent an HTTP request, and for which room.
 type entrance struct{ daemon *daemon }
 
-// door owns one MCP server for each caller and room. A server outlives its sessions; there are as many as agents that
-// came this way since the post office started.
+// door owns one MCP server for each caller and room. A server outlives its sessions; there is one for each agent
+// that used this door since the post office started.
 type door struct {
 	entrance
 	open func(mcpserver.Mailbox) *mcpserver.Server // called with mu held
@@ -63,7 +63,7 @@ type door struct {
 	servers map[mail.Caller]*mcpserver.Server
 }
 
-// door returns a door with such servers, and what serves MCP by them.
+// door returns a door with such servers, and the handler that serves MCP through them.
 func (d *daemon) door(open func(mcpserver.Mailbox) *mcpserver.Server) (*door, *mcpserver.HTTPHandler, error) {
 	m := &door{entrance: entrance{d}, open: open, servers: make(map[mail.Caller]*mcpserver.Server)}
 	h, err := mcpserver.NewHTTPHandler(m.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
@@ -82,7 +82,8 @@ func (m *door) server(r *http.Request) (*mcpserver.Server, error) {
 	return m.servers[c], nil
 }
 
-// callerKey is under what the context of a request holds the mail.Caller who sent it, its room filled in.
+// callerKey is the key under which the context of a request has the mail.Caller who sent it, with the room filled
+// in.
 type callerKey struct{}
 
 func callerOf(r *http.Request) mail.Caller {
@@ -90,13 +91,13 @@ func callerOf(r *http.Request) mail.Caller {
 	return c
 }
 
-// identity binds an MCP session to who opened it.
+// identity binds an MCP session to the caller that opened it.
 func identity(r *http.Request) string {
 	c := callerOf(r)
 	return string(c.Room) + "/" + string(c.Name)
 }
 
-// known lets through who has proven who it is, and refuses others.
+// known lets identified callers through, and refuses others.
 func (m entrance) known(refuse func(w http.ResponseWriter, status int, why string), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := m.caller(r)
@@ -112,12 +113,12 @@ func (m entrance) known(refuse func(w http.ResponseWriter, status int, why strin
 	})
 }
 
-// askedRoom returns the room that r names, "" if it names none.
+// askedRoom returns the room that r names, or "".
 func askedRoom(r *http.Request) string {
 	return cmp.Or(r.Header.Get(roomHeader), r.URL.Query().Get("room"))
 }
 
-// caller returns who sent r and the room that is meant.
+// caller returns who sent r, and the room that it addresses.
 func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	c, err := m.daemon.gate.Authenticate(r)
 	if err != nil {

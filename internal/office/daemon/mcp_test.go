@@ -26,7 +26,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// Over HTTP the token says who speaks, and in which room; the operator's says the user, in the room that is asked for.
+// Over HTTP the token says who speaks, and in which room; the operator's means the user, in the requested room.
 func TestMCPOverHTTP(t *testing.T) {
 	t.Run("here", func(t *testing.T) {
 		r := start(t, Options{Config: testConfig(t)})
@@ -38,7 +38,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	})
 }
 
-// mcpOverHTTP is that for r, whose rooms are at home.
+// mcpOverHTTP is that test for r, whose rooms are at home.
 func mcpOverHTTP(t *testing.T, r, home *running) {
 	r.register(t, "a", "bob")
 	token, err := home.room(t, "a", mail.User).Token(t.Context(), "bob")
@@ -83,8 +83,8 @@ func mcpOverHTTP(t *testing.T, r, home *running) {
 	}
 }
 
-// TestWorkspaceOverMCP: the address of a workspace is an MCP server, with a slash behind it or without, and whoever is
-// not let in is told so in JSON-RPC.
+// TestWorkspaceOverMCP: the address of a workspace is an MCP server, with or without a trailing slash, and a caller
+// that is not let in is told so in JSON-RPC.
 func TestWorkspaceOverMCP(t *testing.T) {
 	p := person{t, start(t, Options{Config: testConfig(t)})}
 	token, other := p.workspace("shop", "ws-abc123"), p.workspace("shop", "ws-def")
@@ -118,7 +118,7 @@ func TestWorkspaceOverMCP(t *testing.T) {
 		{"/mcp/ws/", token, http.StatusNotFound, "unknown workspace"},
 		{"/mcp/ws-abc123/more", token, http.StatusNotFound, "/mcp/ID"},
 		{"/mcp/ws-abc123/", other, http.StatusForbidden, "your credential is ws-def's"},
-		{"/mcp/ws-abc123", p.token, http.StatusNotFound, "unknown workspace"}, // in the room default there is none
+		{"/mcp/ws-abc123", p.token, http.StatusNotFound, "unknown workspace"}, // the room default has none
 		{"/mcp/ws-abc123/?room=shop", p.token, http.StatusForbidden, "your credential is user's"},
 		{"/mcp/ws-abc123/", "pp.wrong", http.StatusUnauthorized, "token"},
 		{"/mcp/", "pp.wrong", http.StatusUnauthorized, "token"},

@@ -8,13 +8,13 @@ import (
 	runtimemetrics "runtime/metrics"
 )
 
-// spareMemory is how much garbage may lie about, in bytes, before it is collected. By itself the collector lets the
-// heap grow to twice what lives. That is right as long as little lives; with a room of a million messages it would be
-// a quarter of a gigabyte for nothing.
+// spareMemory is how much garbage may accumulate, in bytes, before it is collected. By default the collector lets
+// the heap grow to twice the live heap. That is right while the live heap is small; with a room of a million
+// messages it would waste a quarter of a gigabyte.
 const spareMemory = 96 << 20
 
-// gcPercent is what to set the collector to when so many bytes live. It works more often then, but not more than four
-// times as often as it would by itself.
+// gcPercent returns the collector's setting for a live heap of live bytes. It makes the collector work more often,
+// but at most four times as often as by default.
 func gcPercent(live uint64) int {
 	if live <= spareMemory {
 		return 100
@@ -22,8 +22,8 @@ func gcPercent(live uint64) int {
 	return max(25, int(100*spareMemory/live))
 }
 
-// boundGarbage sets the collector after each of its cycles to what then lives, until ctx ends. Whoever has set GOGC is
-// left alone.
+// boundGarbage adjusts the collector after each of its cycles to the live heap, until ctx ends. It does nothing if
+// GOGC is set.
 func boundGarbage(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -37,7 +37,7 @@ func boundGarbage(ctx context.Context) {
 		if ctx.Err() != nil {
 			next = 100
 		}
-		if next != now { // it stops the world for a moment
+		if next != now { // setting it stops the world for a moment
 			now = next
 			debug.SetGCPercent(next)
 		}

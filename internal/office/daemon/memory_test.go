@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// TestGarbageIsBounded holds that a large heap does not grow to twice what lives before it is collected.
+// TestGarbageIsBounded holds that a large heap is collected before it grows to twice its live size.
 func TestGarbageIsBounded(t *testing.T) {
-	t.Setenv("GOGC", "") // which somebody may have set
+	t.Setenv("GOGC", "") // it may be set
 	ctx, cancel := context.WithCancel(t.Context())
 	boundGarbage(ctx)
-	held := make([]byte, 4*spareMemory) // of which no page is ever touched
+	held := make([]byte, 4*spareMemory) // none of its pages is ever touched
 	goal := func() (goal, live uint64) {
 		runtime.GC()
 		s := []runtimemetrics.Sample{{Name: "/gc/heap/goal:bytes"}, {Name: "/gc/heap/live:bytes"}}

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// sender sends numbered messages, with keys and as often as it takes, until stop, which returns what was sent.
+// sender sends numbered messages, with keys and retries, until stop, which returns the sent messages.
 func sender(t *testing.T, s mail.Service, name string) (stop func() []string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -43,8 +43,8 @@ func sender(t *testing.T, s mail.Service, name string) (stop func() []string) {
 	return func() []string { cancel(); running.Wait(); return sent }
 }
 
-// untilMoved sends numbered messages until it is told that the room has moved to a file elsewhere, and returns on sent
-// what was acknowledged.
+// untilMoved sends numbered messages until it learns that the room has moved to a file elsewhere, and returns the
+// acknowledged ones on sent.
 func untilMoved(t *testing.T, s mail.Service, name string) (sent <-chan []string) {
 	done := make(chan []string, 1)
 	go func() {
@@ -69,7 +69,7 @@ func untilMoved(t *testing.T, s mail.Service, name string) (sent <-chan []string
 	return done
 }
 
-// checkSent checks that a room has what was sent, each once and in order.
+// checkSent checks that a room has the sent messages, each once and in order.
 func checkSent(t *testing.T, where string, s mail.Service, sent ...[]string) {
 	t.Helper()
 	got := exportedBodies(t, s)
@@ -81,11 +81,11 @@ func checkSent(t *testing.T, where string, s mail.Service, sent ...[]string) {
 	}
 }
 
-// exportedBodies returns the texts of a room's messages in their order, by what stands before the number.
+// exportedBodies returns the texts of a room's messages in their order, by the word before the number.
 func exportedBodies(t *testing.T, s mail.Service) map[string][]string {
 	t.Helper()
 	got := make(map[string][]string)
-	var items []mail.Item // the archive comes first, and may have what is newer than what is hot
+	var items []mail.Item // the archive comes first, and may have newer messages than the hot part
 	for it, err := range s.Export(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -110,8 +110,9 @@ func cutLast(text string) (name, number string, ok bool) {
 	return name, fmt.Sprint(n), ok
 }
 
-// A room is moved to the servers and back while mail is sent to it, and nothing is lost, doubled or out of its place.
-// Other machines have it as soon as it is there, archived mail in their archives, and are told where it went.
+// A room is moved to the servers and back while mail is sent to it, and no mail is lost, duplicated or reordered.
+// Other machines have the room as soon as it is on the servers, with archived mail in their archives, and learn
+// where it went.
 func TestMoveRoom(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	cfg := clusterConfig(t, "a", servers)
@@ -170,7 +171,7 @@ func TestMoveRoom(t *testing.T) {
 	third := stop()
 	checkSent(t, "a, in its file", lab, first, second, third)
 	acknowledged, got := <-fourth, exportedBodies(t, lab)["fourth"]
-	// Of the last one the sender may have heard nothing.
+	// The sender may have missed the acknowledgement of the last one.
 	if n := len(acknowledged); n > len(got) || n < len(got)-1 || !slices.Equal(got[:n], acknowledged) {
 		t.Errorf("of %d that b was told are sent, a has %d: %q", n, len(got), got)
 	}

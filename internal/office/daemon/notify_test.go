@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// receiver is a webhook that remembers what it was told.
+// receiver is a webhook that remembers its notes.
 type receiver struct {
 	mu     sync.Mutex
 	told   []string
@@ -47,9 +47,9 @@ func (r *receiver) heard() (tried int, told string) {
 	return r.tried, strings.Join(r.told, "; ")
 }
 
-// TestNotify holds that a channel which fails is shown by status, and tested by the call that is there for it; that a
-// restart tells what is left, from a room that nobody opens, and nothing twice; and that the asker learns how the
-// person is told, from the answer to the send and afterwards.
+// TestNotify holds that status shows a channel that fails, and the call for tests tests it; that a restart announces
+// the mail that is left, from a room that no one opens, and none twice; and that the asker learns how the person is
+// told, from the answer to the send and afterwards.
 func TestNotify(t *testing.T) {
 	hook := &receiver{status: http.StatusServiceUnavailable}
 	server := httptest.NewServer(hook)
@@ -96,7 +96,7 @@ func TestNotify(t *testing.T) {
 	r.stop(t)
 
 	r = start(t, Options{Config: cfg})
-	if _, err := r.room(t, "lab", mail.User).Inbox(t.Context(), mail.InboxQuery{}); err != nil { // it is open
+	if _, err := r.room(t, "lab", mail.User).Inbox(t.Context(), mail.InboxQuery{}); err != nil { // the room is open
 		t.Fatal(err)
 	}
 	tested, err = r.office.NotifyTest(t.Context(), "")

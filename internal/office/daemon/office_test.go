@@ -37,7 +37,7 @@ func testOffice(t *testing.T, idle time.Duration) *caller.Rooms {
 	return o
 }
 
-// A room in which anything is held stays open, so that who waits for it is told, and everybody sees it.
+// A room that holds a claim stays open, so that those who wait for it are told, and everyone sees it.
 func TestHeldRoomStaysOpen(t *testing.T) {
 	o, ctx := testOffice(t, 30*time.Millisecond), t.Context()
 	in := func(room mail.RoomName, r mail.ClaimRequest) {
@@ -56,7 +56,7 @@ func TestHeldRoomStaysOpen(t *testing.T) {
 	}
 	build := []mail.Target{{Name: "build"}}
 	in("a", mail.ClaimRequest{Take: build})
-	in("b", mail.ClaimRequest{Take: build}) // used last, and given up
+	in("b", mail.ClaimRequest{Take: build}) // used last, and released
 	in("b", mail.ClaimRequest{Free: build})
 	eventually(t, "b is closed", func() bool { return !open("b") })
 	if !open("a") {
@@ -66,7 +66,7 @@ func TestHeldRoomStaysOpen(t *testing.T) {
 	eventually(t, "a is closed", func() bool { return !open("a") })
 }
 
-// Rooms that close all the time lose no call.
+// Rooms that keep closing lose no call.
 func TestClosingUnderLoad(t *testing.T) {
 	o := testOffice(t, time.Millisecond)
 	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
@@ -123,7 +123,7 @@ func TestRoomThatDoesNotOpen(t *testing.T) {
 	}
 }
 
-// Rooms tells of rooms that were not open since the start, too.
+// Rooms reports rooms that have not been open since the start, too.
 func TestRoomsOfBefore(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	for _, name := range []mail.RoomName{"b", "a"} {
@@ -146,8 +146,8 @@ func TestRoomsOfBefore(t *testing.T) {
 	}
 }
 
-// P8: a start opens the rooms where something happened lately: there may be idle sessions over unread mail, and nobody
-// else who comes. Others stay closed.
+// P8: a start opens the rooms with recent activity: idle sessions there may have unread mail, and no one else may
+// come. Others stay closed.
 func TestP8_RecentRooms(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	for _, name := range []mail.RoomName{"lately", "long-ago"} {
@@ -174,8 +174,8 @@ func TestP8_RecentRooms(t *testing.T) {
 	}
 }
 
-// TestP12_IdleRoomsMakeRoom holds that when as many rooms are open as may be, another is opened in the place of the
-// one that has been idle for longest, and that those that are used stay. Only if all are is the caller told to wait.
+// TestP12_IdleRoomsMakeRoom holds that when as many rooms are open as may be, another one replaces the one that has
+// been idle for longest, and that rooms in use stay. Only if all are in use is the caller told to wait.
 func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	o.Set.Most = 3
@@ -186,7 +186,7 @@ func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 		}
 		return err
 	}
-	// settled waits until it is known of all rooms whether anybody is to be woken there.
+	// settled waits until it is known for all rooms whether an agent must be woken there.
 	settled := func() {
 		for quiet := false; !quiet; time.Sleep(time.Millisecond) {
 			quiet = true

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// person asks the routes of the inbox with the operator's token.
+// person calls the routes of the inbox with the operator's token.
 type person struct {
 	*testing.T
 	*running
@@ -51,7 +51,7 @@ func (p person) askWith(want int, token, method, path, body string) (string, htt
 	return string(text), resp.Header
 }
 
-// list returns what the history answers: of each entry its room and comments, and "read" if it was.
+// list returns the history: the room and comments of each entry, and "read" if it was read.
 func (p person) list(query string) string {
 	p.Helper()
 	body, _ := p.ask(http.StatusOK, "GET", "/api/inbox/history?"+query)
@@ -79,7 +79,7 @@ func (p person) list(query string) string {
 	return strings.Join(out, " ")
 }
 
-// entry imports an entry of a workspace, sent some seconds ago.
+// entry imports an entry of a workspace, sent ago seconds ago.
 func (p person) entry(room mail.RoomName, workspace mail.Name, id string, ago int) {
 	p.Helper()
 	_, err := p.room(p.T, room, mail.User).Import(p.Context(), []mail.Item{{Message: mail.Message{
@@ -110,7 +110,7 @@ func (p person) workspace(room mail.RoomName, id mail.Name) string {
 	return token
 }
 
-// TestOneInbox: what names no room is about all that have an inbox, and what names one about that.
+// TestOneInbox: a request without a room covers all rooms that have an inbox, and one with a room covers that room.
 func TestOneInbox(t *testing.T) {
 	cfg := testConfig(t)
 	p := person{t, start(t, Options{Config: cfg})}
@@ -219,20 +219,20 @@ func TestOneInbox(t *testing.T) {
 	})
 }
 
-// TestOneInboxLooksOnce: a room without entries is not opened at each look.
+// TestOneInboxLooksOnce: a room without entries is not opened on each request.
 func TestOneInboxLooksOnce(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.RoomIdle = config.Duration(500 * time.Millisecond)
 	p := person{t, start(t, Options{Config: cfg})}
 	p.register(t, "plain", "ann")
-	open := func() bool { // which to ask keeps no room open
+	open := func() bool { // asking keeps no room open
 		_, figures := p.get(t, "/metrics", p.token)
 		return !strings.Contains(figures, "\npennypost_rooms_open 0\n")
 	}
 	p.list("")
 	eventually(t, "a look at the inbox leaves a room closed that has not changed", func() bool {
 		eventually(t, "the room is closed", func() bool { return !open() })
-		p.list("") // once it may come while the room is being closed
+		p.list("") // the first request may arrive while the room is being closed
 		return !open()
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// TestOverTLS holds that another machine gets in by a link, that its cookie opens nothing anywhere else, and that what
-// is shown to compare is the certificate that it meets.
+// TestOverTLS holds that another machine gets in by a link, that its cookie works nowhere else, and that the
+// fingerprint shown for comparison is that of the certificate that it meets.
 func TestOverTLS(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.TLS.Listen = "127.0.0.1:0"
@@ -40,7 +40,7 @@ func TestOverTLS(t *testing.T) {
 		t.Fatalf("link = %q, %v; want one at the address of [tls]", link, err)
 	}
 	_, path, _ := strings.Cut(link, "box.example")
-	// The listener chose its port. The browser takes every name for this machine.
+	// The listener chose its port. The browser resolves every name to this machine.
 	_, port, _ := strings.Cut(r.place.HTTPS, "127.0.0.1:")
 	at := "https://box.example:" + port
 	for _, elsewhere := range []string{r.place.HTTP, "http://" + r.host(t) + ":" + portOf(r.place.HTTP)} {
@@ -101,7 +101,8 @@ func (r *running) host(t *testing.T) string {
 	return u.Hostname()
 }
 
-// TestNoPhone holds that who asks for a link for a phone where none gets in is told what to write where.
+// TestNoPhone holds that a request for a phone's link, where no phone can get in, is answered with the settings to
+// write.
 func TestNoPhone(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	_, err := r.office.Login(t.Context(), wire.Login{Phone: true})

@@ -14,34 +14,34 @@ import (
 	"pennypost/internal/wire"
 )
 
-// pages are the pages as the API and commands see them.
+// pages are the pages as the API and the commands see them.
 type pages struct {
 	site *web.Site
 	base string // of the TCP listener
 	host string // the pages' own name
-	// phone is where other machines reach the pages; "": nowhere
+	// phone is where other machines reach the pages; "": there is none
 	phone string
-	// machines is where those that were let in reach them; "": nowhere
+	// machines is where machines that were let in reach the pages; "": there is none
 	machines string
-	config   string // the file that would let them in
+	config   string // the file in which to let them in
 }
 
 var _ httpapi.Pages = (*pages)(nil)
 
 // newHost returns a name under which browsers know the pages. Browsers give a cookie to whatever answers under the
-// name that set it, on every port; nobody else on this machine can be visited under a name that nobody else knows.
+// name that set it, on every port; no other server on this machine can be visited under a name that only we know.
 func newHost() string { return "pp-" + strings.ToLower(rand.Text()) + ".localhost" }
 
-// isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine,
-// and ask no network for it.
+// isHost reports whether text is a name of the form that newHost makes. Browsers resolve every name below localhost
+// to this machine, without asking a network.
 func isHost(text string) bool {
 	label, below := strings.CutSuffix(text, ".localhost")
 	random, ours := strings.CutPrefix(label, "pp-")
 	return below && ours && len(random) == 26 && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// Link implements httpapi.Pages. The link does not tell the pages' own name, because others on this machine can read
-// the arguments of what opens it.
+// Link implements httpapi.Pages. The link does not contain the pages' own name, because others on this machine can
+// read the arguments of the command that opens it.
 func (p *pages) Link(ask wire.Login) (string, error) {
 	if ask.Phone {
 		return p.phoneLink(ask)
@@ -78,7 +78,7 @@ func (p *pages) LetterLink(room mail.RoomName, id mail.ID) (string, error) {
 	return base + p.site.LetterLink(room, id), nil
 }
 
-// linkBase is the address of which links are made.
+// linkBase is the address with which links begin.
 func (p *pages) linkBase(plain bool) (string, error) {
 	if p.base == "" {
 		return "", mail.Errorf(mail.Conflict, "this post office has no pages, since it listens on no TCP "+
@@ -104,7 +104,7 @@ func (p *pages) linkBase(plain bool) (string, error) {
 	return u.String(), nil
 }
 
-// found reports whether a browser that looks for a name below localhost finds who listens at ip.
+// found reports whether a browser that looks for a name below localhost finds a listener at ip.
 func found(ip netip.Addr) bool {
 	return ip.IsUnspecified() || ip == netip.IPv6Loopback() || ip == netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
@@ -122,8 +122,8 @@ func (p *pages) Sessions() []wire.Session {
 // EndSession implements httpapi.Pages.
 func (p *pages) EndSession(id string) error { return p.site.EndSession(id) }
 
-// apart gives requests under the pages' own name to the pages, and to nothing else: there is no API for a page to be
-// talked into using. Of the others, calls gets those of the API, and rest what is left.
+// apart gives requests under the pages' own name to the pages, and to nothing else: no API there can be abused
+// through a page. Of the other requests, calls gets those of the API, and rest all others.
 func (p *pages) apart(calls, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

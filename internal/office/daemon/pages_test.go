@@ -21,7 +21,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// browser is a client that keeps cookies, takes every name for this machine, and follows nothing.
+// browser is a client that keeps cookies, resolves every name to this machine, and follows no redirects.
 func (r *running) browser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -40,7 +40,7 @@ func (r *running) browser(t *testing.T) *http.Client {
 	return b
 }
 
-// link asks for a link and follows it to where the pages are.
+// link requests a link and follows it to the pages.
 func (r *running) link(t *testing.T, ask wire.Login) string {
 	t.Helper()
 	link, err := r.office.Login(t.Context(), ask)
@@ -57,8 +57,7 @@ func (r *running) link(t *testing.T, ask wire.Login) string {
 	return link
 }
 
-// TestPagesFromElsewhere: whoever has logged in is the user, so nothing but our own pages may speak in that browser's
-// name.
+// TestPagesFromElsewhere: a browser that has logged in is the user, so only our own pages may speak in its name.
 func TestPagesFromElsewhere(t *testing.T) {
 	r := start(t, Options{Config: testConfig(t)})
 	r.register(t, "shop", "builder-1")
@@ -87,7 +86,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 	}
 	link := r.link(t, wire.Login{Room: "shop"})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		if got := ask(method, link, "evil.example", nil); got != http.StatusForbidden { // and the link is still good
+		if got := ask(method, link, "evil.example", nil); got != http.StatusForbidden { // and the link is still valid
 			t.Errorf("logging in under a stranger's name: %d", got)
 		}
 	}
@@ -143,7 +142,7 @@ func TestPagesFromElsewhere(t *testing.T) {
 	}
 }
 
-// look asks for a page and returns the answer, with its text.
+// look requests a page and returns the answer, with its text.
 func look(t *testing.T, b *http.Client, method, address, host, token string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, address, nil)
@@ -166,7 +165,7 @@ func look(t *testing.T, b *http.Client, method, address, host, token string) (*h
 	return resp, string(text)
 }
 
-// TestPagesName: the pages have a name that nobody can guess, which stays; only the pages are there; and no other
+// TestPagesName: the pages have a name that no one can guess, and keep it; only the pages are there; and no other
 // address gives it away.
 func TestPagesName(t *testing.T) {
 	cfg := testConfig(t)
@@ -203,7 +202,7 @@ func TestPagesName(t *testing.T) {
 	} else {
 		got.Body.Close()
 	}
-	key := link.RequestURI() // which is used up
+	key := link.RequestURI() // it is used up
 	_, port, _ := strings.Cut(link.Host, ":")
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
 		for _, path := range []string{"/", "/@shop/", "/sessions", key} {
@@ -235,10 +234,10 @@ func TestPagesName(t *testing.T) {
 	}
 }
 
-// sessionCookieName is what package web calls its cookie.
+// sessionCookieName is the name of package web's cookie.
 const sessionCookieName = "pennypost_session"
 
-// TestSessionsOfPages: who is logged in is listed and logged out from a terminal, over a restart too.
+// TestSessionsOfPages: logged-in browsers are listed and logged out from a terminal, even over a restart.
 func TestSessionsOfPages(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -312,7 +311,7 @@ func TestSessionsOfPages(t *testing.T) {
 	}
 }
 
-// TestLink: where a browser is sent to depends on where the post office listens.
+// TestLink: where a browser is sent depends on where the post office listens.
 func TestLink(t *testing.T) {
 	for _, c := range []struct{ base, named, plain string }{
 		{"http://127.0.0.1:8765", "127.0.0.1:8765", "127.0.0.1:8765"},
@@ -336,7 +335,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestBothLoopbacks: browsers look for the pages at ::1 first, so we are there, too, or nowhere: never somebody else.
+// TestBothLoopbacks: browsers look for the pages at ::1 first, so the post office listens there too, or nowhere:
+// never another process.
 func TestBothLoopbacks(t *testing.T) {
 	other, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
@@ -367,11 +367,11 @@ func TestBothLoopbacks(t *testing.T) {
 	}
 }
 
-// seen is the line that says of an agent that it lives, and nothing else. Whatever an agent does says so.
+// seen is the line that says that an agent lives, and nothing else. Every act of an agent writes it.
 var seen = regexp.MustCompile(`(?m)^\{"seq":\d+,"prev":"[0-9a-f]*","at":"[^"]*","agent":\{"name":"ann"\}[^{}]*\}\n`)
 
-// TestGetChangesNothing asks every GET route of the API and of the dialects, as the user and as an agent, and finds
-// every file of the room as it was.
+// TestGetChangesNothing requests every GET route of the API and of the dialects, as the user and as an agent, and
+// finds every file of the room unchanged.
 func TestGetChangesNothing(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})

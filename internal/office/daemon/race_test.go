@@ -2,5 +2,5 @@
 
 package daemon_test
 
-// patience divides how many histories are tried: the race detector takes ten times the time.
+// patience divides the number of histories to try: the race detector takes ten times as long.
 const patience = 10

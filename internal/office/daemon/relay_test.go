@@ -28,10 +28,10 @@ type cable struct {
 
 	mu      sync.Mutex
 	cut     bool // new connections are refused
-	deaf    bool // nothing comes through, and nobody is told
-	mute    bool // no answer comes through
+	deaf    bool // nothing gets through, and no one is told
+	mute    bool // no answer gets through
 	conns   map[net.Conn]bool
-	carried int // connections, in all
+	carried int // connections, in total
 }
 
 // newCable returns a cable to an address.
@@ -90,8 +90,7 @@ func (c *cable) carry(near net.Conn) {
 	delete(c.conns, far)
 }
 
-// gated is a connection that swallows what is written to it while the cable is deaf or, if it is the answers' way,
-// mute.
+// gated is a connection that discards writes while the cable is deaf or, in the direction of the answers, mute.
 type gated struct {
 	net.Conn
 	cable   *cable
@@ -108,18 +107,18 @@ func (g *gated) Write(b []byte) (int, error) {
 	return g.Conn.Write(b)
 }
 
-// silence has no answer come through, and nobody told, until it is called again.
+// silence makes all answers disappear, without telling anyone, until it is called again.
 func (c *cable) silence(mute bool) {
 	c.mu.Lock()
 	c.mute = mute
 	c.mu.Unlock()
-	if !mute { // what was swallowed never comes
+	if !mute { // discarded writes never arrive
 		c.set(true, false)
 		c.set(false, false)
 	}
 }
 
-// connections is how many there have been.
+// connections returns how many there have been.
 func (c *cable) connections() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +129,7 @@ func (c *cable) connections() int {
 func (c *cable) set(cut, deaf bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.deaf && !deaf || cut { // what was swallowed never comes: the connections are spoilt
+	if c.deaf && !deaf || cut { // discarded writes never arrive: the connections are spoilt
 		for conn := range c.conns {
 			conn.Close()
 		}
@@ -156,7 +155,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// relay makes an office that of a relay.
+// relay turns an office into that of a relay.
 func (f *fleet) relay(t *testing.T, o *caller.Rooms) {
 	t.Helper()
 	far, err := relay.New(*f.remote, slog.New(slog.DiscardHandler))
@@ -199,7 +198,7 @@ func (f *fleet) join(t *testing.T, name mail.Machine, ask wire.Invite) *relay.Re
 	return r
 }
 
-// A relay is a mail.Office like any other, but for what is only done where the post office is.
+// A relay is a mail.Office like any other, except for calls that only work where the post office is.
 func TestRelaySuite(t *testing.T) {
 	mailtest.Run(t, func(t *testing.T) mail.Office {
 		f := newFleet(t)
@@ -207,7 +206,7 @@ func TestRelaySuite(t *testing.T) {
 	})
 }
 
-// desked is a relay whose person goes to the post office for what is only done there.
+// desked is a relay whose person makes such calls at the post office.
 type desked struct {
 	mail.Office
 	far mail.Office
@@ -258,8 +257,8 @@ func (d deskedRoom) RemoveWorkspace(ctx context.Context, id mail.Name) error {
 	return d.far.RemoveWorkspace(ctx, id)
 }
 
-// TestRelay holds that on a machine that uses another's post office everything is done there, as whom the relay has
-// found out.
+// TestRelay holds that on a machine that uses another's post office everything is done there, as the caller that the
+// relay has identified.
 func TestRelay(t *testing.T) {
 	f := newFleet(t)
 	f.near.register(t, "a", "ann")
@@ -305,8 +304,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestP8_RelaySocket holds that an agent on another machine is woken there, once, by the door that its session has
-// there, and that what came while the machine was away is rung for when it is back.
+// TestP8_RelaySocket holds that an agent on another machine is woken there, once, by the door of its session there,
+// and that mail that arrived while the machine was away is rung for when it is back.
 func TestP8_RelaySocket(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
 	f := newFleet(t)
@@ -362,8 +361,8 @@ func TestP8_RelaySocket(t *testing.T) {
 	}
 }
 
-// TestRelayAway holds that while the post office cannot be reached, calls fail within two seconds, with words that say
-// so, and watches go on where they were.
+// TestRelayAway holds that while the post office cannot be reached, calls fail within two seconds, with words that
+// say so, and that watches then continue from their position.
 func TestRelayAway(t *testing.T) {
 	f := newFleet(t)
 	f.near.register(t, "a", "ann")
@@ -397,7 +396,7 @@ func TestRelayAway(t *testing.T) {
 		for range 2 {
 			began := time.Now()
 			_, err := near.Inbox(t.Context(), mail.InboxQuery{})
-			// two, and what a busy machine adds
+			// two, plus the delay of a busy machine
 			if took := time.Since(began); mail.CodeOf(err) != mail.Unavailable || took > 3*time.Second {
 				t.Errorf("%s: reading fails after %s with %v", name, took, err)
 			}
@@ -417,8 +416,8 @@ func TestRelayAway(t *testing.T) {
 	}
 }
 
-// TestRelayScope holds that on a machine that was let in for one agent and one room nobody is more than that, and that
-// a machine whose token was taken back is told what to type.
+// TestRelayScope holds that on a machine that was let in for one agent and one room no caller gets more than that,
+// and that a machine whose token was revoked is told what to type.
 func TestRelayScope(t *testing.T) {
 	f := newFleet(t)
 	f.near.register(t, "a", "ann")

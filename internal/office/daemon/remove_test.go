@@ -32,7 +32,7 @@ func (r *running) post(t *testing.T, method, path, token, body string) int {
 	return resp.StatusCode
 }
 
-// A request that is refused, or that only looks, makes no room.
+// A request that is refused, or that only reads, makes no room.
 func TestRefusedMakesNoRoom(t *testing.T) {
 	cfg := testConfig(t)
 	r := start(t, Options{Config: cfg})
@@ -71,7 +71,7 @@ func TestRefusedMakesNoRoom(t *testing.T) {
 	}
 }
 
-// A room is made by whichever of many calls is the first to succeed, and no refused one takes it away.
+// The first of many calls to succeed makes the room, and no refused call removes it.
 func TestRefusedBesideAccepted(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	done := make(chan error)
@@ -191,7 +191,7 @@ func TestRemoveRoom(t *testing.T) {
 	}
 }
 
-// Calls in the room's last moments find no room, or were served before; none raises it.
+// Calls in the room's last moments find no room, or were served before; none makes it again.
 func TestRemoveUnderLoad(t *testing.T) {
 	o := testOffice(t, time.Minute)
 	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)

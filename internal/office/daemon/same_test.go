@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestP12_SameTextByFourRequests posts each of 40 texts by four requests at once, as a client does that takes its
-// calls for lost: there are 40 messages, in a journal on a disk as in memory.
+// TestP12_SameTextByFourRequests posts each of 40 texts in four concurrent requests, like a client that takes its
+// calls for lost: there are 40 messages, in a journal on disk as in memory.
 func TestP12_SameTextByFourRequests(t *testing.T) {
 	const texts, each = 40, 4
 	r := start(t, Options{Config: testConfig(t)})

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Of a machine that is let in no more nothing is sent that was to be sent later. While anything waits, the room stays
-// open, and a start knows of it.
+// Scheduled mail of a machine whose access is revoked is not sent. While such mail waits, the room stays open, and a
+// start knows of it.
 func TestP16_Revoked(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.TLS.Listen = "127.0.0.1:0"
@@ -23,7 +23,7 @@ func TestP16_Revoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, err := there.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "too late",
-		Later: mail.Later{In: 10}}) // longer than a busy machine takes to revoke
+		Later: mail.Later{In: 10}}) // longer than a busy machine takes to revoke the access
 	if err != nil || sent.Due == 0 {
 		t.Fatalf("%+v, %v", sent, err)
 	}

@@ -20,26 +20,26 @@ import (
 
 // Bounds of one connection.
 const (
-	headerTimeout = 10 * time.Second // for the header of a request: a slow one only holds a connection
-	idleTimeout   = 3 * time.Minute  // for a connection between requests; agents ring every 30 s
+	headerTimeout = 10 * time.Second // for the header of a request: a slow client only holds a connection
+	idleTimeout   = 3 * time.Minute  // for a connection between requests; agents send one every 30 s
 	maxHeader     = 64 << 10         // bytes
 )
 
-// server returns the HTTP server behind all listeners. It has no write timeout: waits and streams go on for hours, and
-// their handlers set deadlines of their own.
+// server returns the HTTP server of all listeners. It has no write timeout: waits and streams continue for hours,
+// and their handlers set their own deadlines.
 func (d *daemon) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' failures are not news
 		ConnState:         d.connections.Note,
 		ConnContext:       d.gate.ConnContext,
 	}
 }
 
-// handler joins the edges. closeHandler ends what they still run.
+// handler joins the edges. closeHandler ends the work that they still do.
 func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux := http.NewServeMux()
 	site := web.New(web.Options{
@@ -85,7 +85,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	return httpapi.Pace(life.Handler(guarded)), closeHandler, err
 }
 
-// hosts returns the names under which the post office may be reached, besides localhost.
+// hosts returns the names under which the post office may be reached, other than localhost.
 func (d *daemon) hosts() []string {
 	names := []string{d.pages.host}
 	if d.place.HTTPS != "" {
@@ -102,7 +102,7 @@ func (d *daemon) versioned(next http.Handler) http.Handler {
 	})
 }
 
-// counted counts the calls that an update does not interrupt: those that change a room, and a backup.
+// counted counts the calls that an update must not interrupt: those that change a room, and backups.
 func (d *daemon) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writes := r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, wire.Base+"/rooms/")
@@ -119,10 +119,10 @@ func local(r *http.Request) bool {
 	return gate.PeerOf(r.Context()) != nil
 }
 
-// healthy answers that the process lives.
+// healthy answers that the process is alive.
 func (d *daemon) healthy(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") }
 
-// ready answers whether it takes work.
+// ready answers whether the post office takes work.
 func (d *daemon) ready(w http.ResponseWriter, _ *http.Request) {
 	if d.closing.Err() != nil {
 		say(w, http.StatusServiceUnavailable, "stopping")

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// inbox is the inbox socket of a session of Claude Code. It gives what each connection wrote.
+// inbox is the inbox socket of a session of Claude Code. posted receives the text of each connection.
 func inbox(t *testing.T) (path string, posted <-chan string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cc") // a socket's path must be short
@@ -41,8 +41,8 @@ func inbox(t *testing.T) (path string, posted <-chan string) {
 	return path, texts
 }
 
-// A session that told of its inbox socket is woken through it when it is idle, and neither the socket nor its token is
-// anywhere on disk.
+// A session that reported its inbox socket is woken through it when it is idle, and neither the socket nor its token
+// is stored on disk.
 func TestP8_SessionSocket(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
 	path, posted := inbox(t)
@@ -91,7 +91,7 @@ func TestP8_SessionSocket(t *testing.T) {
 			t.Errorf("mail to an agent that was renamed: %+v", d)
 		}
 	}
-	// Who comes over TCP cannot have a socket of this machine written to.
+	// A caller over TCP cannot make the post office write to a socket of this machine.
 	secret, err := user.Token(t.Context(), "bob")
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestP8_SessionSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range []mail.Moment{mail.SessionStart, mail.TurnEnd} {
-		// nothing keeps its turn going
+		// no mail keeps its turn going
 		if _, err := remote.Mark(t.Context(), mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 			t.Fatal(err)
 		}
@@ -142,8 +142,8 @@ func TestP8_SessionSocket(t *testing.T) {
 	}
 }
 
-// An MCP server tells how to get at its session where no hook does, and takes nothing from what a hook has told. Who
-// comes over TCP cannot.
+// An MCP server reports the access to its session where no hook does, and overrides nothing that a hook reported. A
+// caller over TCP cannot.
 func TestServerAlone(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", t.TempDir())
 	if err := os.WriteFile(filepath.Join(os.Getenv("CLAUDE_CONFIG_DIR"), "settings.json"),

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/office/listen"
 )
 
-// pipeListener accepts connections within the process, on which synctest's time counts.
+// pipeListener accepts connections within the process, which synctest's time covers.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -39,7 +39,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8765} }
 
-// No door keeps a connection whose request comes by drops, whoever sends it.
+// No door keeps a connection whose request trickles in, whoever sends it.
 func TestSlowRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -85,8 +85,8 @@ func TestSlowRequests(t *testing.T) {
 	})
 }
 
-// trickle sends a request as a byte a second, its head at once unless framing is "never", and returns how long the far
-// end put up with it.
+// trickle sends a request at one byte a second, its head immediately unless framing is "never", and returns how long
+// the server tolerated it.
 func trickle(t *testing.T, l *pipeListener, head, framing string) time.Duration {
 	near, far := net.Pipe()
 	l.conns <- far

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// teamOf makes the files of a team of Claude Code that a session leads, with a teammate in its process and one in a
-// pane of tmux.
+// teamOf makes the files of a team of Claude Code led by a session, with a teammate in its process and one in a pane
+// of tmux.
 func teamOf(t *testing.T, session string) (transcript string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func teamOf(t *testing.T, session string) (transcript string) {
 	return filepath.Join(dir, "projects", "-srv", session+".jsonl")
 }
 
-// Of agents that share a process, who calls is found out or the call is refused.
+// For agents that share a process, the caller is identified or the call is refused.
 func TestTeammatesOfOneProcess(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
@@ -80,7 +80,7 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 			t.Errorf("%+v: from %s, %v, %v", test, it.From, err, err2)
 		}
 	}
-	// Of another agent's use of a tool nobody has any good, nor of a name that a session holds.
+	// No caller gains anything by another agent's tool call, or by a name that a session has.
 	v := o.Own(t.Context(), "a", "builder")
 	v.ID = v.ID.ForToolUse("mate")
 	if a, err := v.Register(t.Context(), mail.Presence{}); err != nil || a.Name != "builder" {
@@ -128,7 +128,7 @@ func TestTeammateApart(t *testing.T) {
 		Process: apart}); err != nil {
 		t.Fatal(err)
 	}
-	svc, err := o.Room(below(t, "claude-shop", apart), "a", "claude-shop") // as its server calls itself
+	svc, err := o.Room(below(t, "claude-shop", apart), "a", "claude-shop") // the name that its server uses
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,19 +23,19 @@ var (
 	history   = flag.Int("history", -1, "the only one that it tries")
 )
 
-// TestP8_Together lets two to four clients with their hooks, senders, doors and the post office do random things,
-// turns and mail and crashes at the same time, and holds:
+// TestP8_Together lets two to four clients with their hooks, senders, doors and the post office do random things
+// (turns, mail and crashes) at the same time, and holds:
 //
-//   - P8: for an agent that is idle and has not seen mail that should wake it, a ring is outstanding or the user was
-//     told; hours later the agent has seen the mail, or the user was told;
-//   - nothing is shown twice in a session, except what could not be marked when it was shown, or was broken off
-//     before the model answered;
+//   - P8: for an idle agent that has not seen mail that should wake it, a ring is outstanding or the user was told;
+//     hours later the agent has seen the mail, or the user was told;
+//   - nothing is shown twice in a session, except mail that could not be marked when it was shown, or whose turn was
+//     interrupted before the model answered;
 //   - the user is told of the same mail once, whoever finds it waiting;
 //   - no agent is rung in vain more often than its budget allows, nor twice at a time (wake's TestP8_Random holds that
 //     no agent is rung while it works);
-//   - no turn goes on more often than the client lets it; nothing ever breaks a client's rules.
+//   - no turn continues more often than the client lets it; nothing ever breaks a client's rules.
 //
-// A seed gives the same steps again. How what happens at the same time falls out may differ, so a failure may want
+// A seed repeats the same steps. Concurrent steps may interleave differently, so reproducing a failure may need
 // -count.
 func TestP8_Together(t *testing.T) {
 	n := *histories / patience
@@ -128,7 +128,7 @@ func (w *world) doorChanges(p *player) {
 	w.note("%s of %s now does %d in %v", d.kind, p.name, d.does, d.takes)
 }
 
-// during runs f while somebody sends, or the post office crashes.
+// during runs f while mail is sent, or the post office crashes.
 func (w *world) during(f func()) {
 	if w.calm || w.rand.IntN(2) == 0 {
 		f()
@@ -170,7 +170,7 @@ func (w *world) sendSomething() {
 	}
 }
 
-// begin begins a turn, in a session that is there, or is resumed, or is new.
+// begin begins a turn, in an existing, resumed or new session.
 func (w *world) begin(p *player) {
 	if !p.running {
 		source := "resume"
@@ -203,7 +203,7 @@ func (w *world) turnEnds(p *player) {
 	w.note("%s ended a turn, which went on %d times", p.name, n)
 }
 
-// parallel runs the hooks of several tools at the same time.
+// parallel runs the hooks of several tool calls at the same time.
 func (w *world) parallel(p *player) {
 	var tools sync.WaitGroup
 	var mu sync.Mutex
@@ -236,7 +236,7 @@ func (w *world) dies(p *player) {
 	w.sets(p, false)
 }
 
-// answer has those work whom a door has woken.
+// answer lets the agents that a door has woken work.
 func (w *world) answer() {
 	for _, p := range w.players {
 		w.mu.Lock()
@@ -260,9 +260,9 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// check holds P8 for those that are idle now.
+// check checks P8 for the agents that are idle now.
 func (w *world) check() {
-	time.Sleep(2 * time.Second) // a ring is not owed in the very instant
+	time.Sleep(2 * time.Second) // a ring is not due instantly
 	synctest.Wait()
 	due := 0
 	for _, a := range w.idle() {
@@ -280,8 +280,8 @@ func (w *world) check() {
 	w.checkBudget()
 }
 
-// settle lets hours pass in which nothing but the doors, and those whom they wake, do anything, and checks what has
-// become of all mail.
+// settle lets hours pass in which only the doors, and the agents that they wake, act, and checks what became of all
+// mail.
 func (w *world) settle() {
 	for _, p := range w.players {
 		w.turnEnds(p)
@@ -319,10 +319,10 @@ func (w *world) idle() (names []mail.Name) {
 	return names
 }
 
-// untold returns the mail that should wake an agent, that nobody has shown it, and of which the user was not told.
+// untold returns the mail that should wake an agent, has not been shown to it, and of which the user was not told.
 func (w *world) untold(n mail.Name) (ids []mail.ID) {
 	brief := w.notices()[n]
-	// As the ringer asks: what is held for a role is one agent's to be woken for, though several have had it.
+	// As the ringer sees it: mail held for a role wakes one agent, even if several have had it.
 	for _, u := range w.room.Load().Unwoken(w.doors.Covers) {
 		for _, m := range u.Mail {
 			if u.Agent == n && !slices.ContainsFunc(brief, func(of []mail.ID) bool {
@@ -335,13 +335,13 @@ func (w *world) untold(n mail.Name) (ids []mail.ID) {
 	return ids
 }
 
-// notice is what the metadata of a message says of mail that an agent does not see.
+// notice is a message's metadata about mail that an agent does not see.
 type notice struct {
 	Agent    mail.Name `json:"agent"`
 	Messages []mail.ID `json:"messages"`
 }
 
-// notices returns of which mail the user was told, by agent.
+// notices returns the mail of which the user was told, by agent.
 func (w *world) notices() map[mail.Name][][]mail.ID {
 	page, err := w.as(mail.User).Inbox(context.Background(), mail.InboxQuery{Limit: mail.MaxLimit})
 	w.must(err)
@@ -361,7 +361,7 @@ func (w *world) notices() map[mail.Name][][]mail.ID {
 	return out
 }
 
-// checkNotices holds that the user was not told twice of the same mail.
+// checkNotices checks that the user was not told twice of the same mail.
 func (w *world) checkNotices() {
 	for agent, all := range w.notices() {
 		for i, of := range all {
@@ -372,7 +372,7 @@ func (w *world) checkNotices() {
 	}
 }
 
-// inVain returns those rings of an agent that it did not answer before the next one, by what the journal says.
+// inVain returns the rings of an agent that it did not answer before the next one, according to the journal.
 func (w *world) inVain(agent mail.Name, all []rung) []rung {
 	room := w.room.Load()
 	watch, err := room.As(mail.System).Watch(w.Context(), 0)
@@ -406,7 +406,7 @@ func (w *world) inVain(agent mail.Name, all []rung) []rung {
 	return out
 }
 
-// checkBudget counts rings in vain. One that a crash kept from being recorded does not count.
+// checkBudget counts rings in vain, except those that a crash kept from being recorded.
 func (w *world) checkBudget() {
 	for agent, all := range w.rings {
 		all = w.inVain(agent, all)

@@ -25,7 +25,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// world is a room with some clients in it, and what rings them.
+// world is a room with some clients in it, and the ringer for them.
 type world struct {
 	*testing.T
 	rand    *rand.Rand
@@ -36,17 +36,17 @@ type world struct {
 	session int
 
 	room    atomic.Pointer[mailroom.Room]
-	ends    func()       // ends what runs beside the room
-	crashes atomic.Int64 // two more for each; odd while one is under way
+	ends    func()       // ends the goroutines of the room
+	crashes atomic.Int64 // two more for each crash; odd while one is under way
 
 	down     bool // no post office answers
 	shut     bool // the clients take no output
 	unmarked bool // the post office goes away between the output and the marks
-	calm     bool // nothing happens beside what happens
+	calm     bool // nothing happens at the same time
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	log []string
-	// whose sessions the post office knows how to get at: kept in memory, as the daemon does
+	// whose sessions the post office can reach: kept in memory, as in the daemon
 	met         map[mail.Name]*player
 	alive       map[string]bool // processes
 	rings       map[mail.Name][]rung
@@ -56,29 +56,29 @@ type world struct {
 }
 
 type rung struct {
-	at     time.Time // it began
+	at     time.Time // when it began
 	urgent bool
 	about  []mail.ID
 }
 
-// player is a client, what runs in it, and what its model has seen.
+// player is a client, its processes, and the mail that its model has seen.
 type player struct {
 	*hooktest.Harness
 	name    mail.Name
 	process string
 	running bool
 	inTurn  bool
-	looks   bool        // its model reads what it is pointed to
+	looks   bool        // its model reads the mail that it is pointed to
 	socket  *door       // of its session; nil: it has none
 	exec    *door       // starts a session, or begins a turn; nil: not configured
 	woken   bool        // guarded by world.mu
-	lost    atomic.Bool // what is being shown may not be marked
+	lost    atomic.Bool // the mail being shown may not be marked
 	seen    map[string]map[mail.ID]int
-	excused map[mail.ID]bool // shown, but the marks got lost, or the turn was broken off
+	excused map[mail.ID]bool // shown, but the marks were lost, or the turn was interrupted
 	hangs   []mail.ID        // shown since the model last answered
 }
 
-// door is a door of a player that does what it likes.
+// door is a door of a player with a set behaviour.
 type door struct {
 	*world
 	p    *player
@@ -92,7 +92,7 @@ type behaviour int
 
 const (
 	answers behaviour = iota // the player begins a turn
-	ignores                  // it is rung, and nothing happens
+	ignores                  // the player does nothing
 	fails
 )
 
@@ -163,7 +163,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// arrange gives an agent the door of its session, if the post office has heard of one.
+// arrange adds the door of an agent's session, if the post office has heard of one.
 func (w *world) arrange(agent mail.Name, configured []wake.Waker) []wake.Waker {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,7 +182,7 @@ func (w *world) must(err error) {
 
 func (w *world) as(n mail.Name) mail.Service { return w.room.Load().As(n) }
 
-// open opens the room, and has it looked after as the daemon does.
+// open opens the room, and starts whatever looks after it, as the daemon does.
 func (w *world) open() {
 	room, err := mailroom.Open(context.Background(), "lab", w.store.Open(), mailroom.Options{
 		Door: w.doors.Name, Alive: w.lives, Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1,
@@ -217,7 +217,7 @@ func (w *world) observe(delta int) {
 	w.outstanding += delta
 }
 
-// close ends the post office: in order, or as kill -9 does, after which nothing more is written.
+// close ends the post office: cleanly, or as kill -9 does, after which nothing more is written.
 func (w *world) close(crash bool) {
 	if crash {
 		w.must(w.room.Load().Close())
@@ -228,7 +228,7 @@ func (w *world) close(crash bool) {
 	}
 }
 
-// reopen is a crash or a restart, and another start.
+// reopen is a crash or a restart, followed by a start.
 func (w *world) reopen(crash bool) {
 	w.note("the post office goes away, by a crash: %v", crash)
 	w.crashes.Add(1)
@@ -250,7 +250,7 @@ func (w *world) note(format string, args ...any) {
 
 var errDown = errors.New("no post office answers")
 
-// shutPipe is the output of a hook whose client has gone.
+// shutPipe is the output of a hook whose client has exited.
 type shutPipe struct{}
 
 func (shutPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -282,13 +282,13 @@ func (w *world) runner(p *player) hooktest.Runner {
 		exit := pipe.Run(context.Background())
 		p.lost.Store(w.unmarked || before%2 == 1 || w.crashes.Load() != before)
 		if w.shut {
-			return hooktest.Result{Out: "{}"} // nobody reads it
+			return hooktest.Result{Out: "{}"} // no one reads it
 		}
 		return hooktest.Result{Out: out.String(), Exit: exit}
 	}
 }
 
-// callerRoom is a hook's view of the room. The post office notes on the way whose session it meets.
+// callerRoom is a hook's view of the room. The post office notes whose session calls.
 type callerRoom struct {
 	mail.Service
 	w *world
@@ -311,7 +311,7 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	switch {
 	case t.Proof:
 		v.p.hangs = nil
-	case t.Moment != mail.AfterTool: // the end of the turn before may have been heard by nobody
+	case t.Moment != mail.AfterTool: // no one may have heard the end of the previous turn
 		for _, id := range v.p.hangs {
 			v.p.excused[id] = true
 		}
@@ -323,7 +323,7 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	return brief, nil
 }
 
-// reads is the model with a new text before it.
+// reads is the model that reads a new text.
 func (w *world) reads(p *player, text string) {
 	whole, pointed := hooktest.Shown(text)
 	denied := strings.Contains(text, "No tool runs")
@@ -351,7 +351,7 @@ func (w *world) reads(p *player, text string) {
 		m := mail.Marking{Mark: mail.MarkPresented, Door: "mcp"}
 		for _, it := range page.Messages {
 			m.IDs = append(m.IDs, it.ID)
-			p.excused[it.ID] = true // in the same moment a hook may have it on its way
+			p.excused[it.ID] = true // a hook may be delivering it at the same moment
 		}
 		if len(m.IDs) > 0 {
 			_, _ = w.as(a).Mark(context.Background(), m)

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// eventually waits until ok, which something else brings about.
+// eventually waits until ok is true, which other code brings about.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for began := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -23,7 +23,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// P8: a ring that is owed survives a restart, keeps its room open, and is no reason to once it was answered.
+// P8: an owed ring survives a restart and keeps its room open; once answered, it no longer does.
 func TestP8_WakesAcrossRestart(t *testing.T) {
 	var asked, status atomic.Int64
 	status.Store(http.StatusServiceUnavailable)
@@ -88,7 +88,7 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 	}
 }
 
-// A post office that a command started does not leave while somebody is to be woken.
+// A post office that a command started does not exit while an agent is to be woken.
 func TestStaysToWake(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	o.Set.Config.IdleExit = config.Duration(50 * time.Millisecond)

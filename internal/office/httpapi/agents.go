@@ -7,7 +7,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// hideAccess keeps somebody far away from having this machine's sockets written to.
+// hideAccess drops a session's access if the caller is far away, who must not make the post office write to sockets
+// of this machine.
 func hideAccess(c *call, t *mail.Turn) error {
 	if c.far() {
 		t.Access = nil
@@ -15,7 +16,7 @@ func hideAccess(c *call, t *mail.Turn) error {
 	return nil
 }
 
-// hidePresenceAccess does so for a connection.
+// hidePresenceAccess does the same for a connection.
 func hidePresenceAccess(c *call, p *mail.Presence) error {
 	if c.far() {
 		p.Access = nil
@@ -23,10 +24,10 @@ func hidePresenceAccess(c *call, p *mail.Presence) error {
 	return nil
 }
 
-// far reports whether the caller is not known to be on this machine.
+// far reports whether the caller may be on another machine.
 func (c *call) far() bool { return c.api.opts.Local == nil || !c.api.opts.Local(c.r) }
 
-// updateCall is of no method: clients register.
+// updateCall belongs to no method of the service: clients register instead.
 var updateCall = wire.Call[mail.Presence, mail.Agent]{Route: wire.Route{ID: "update", Method: http.MethodPatch,
 	Path: wire.Room + "/agents/{name}", About: "Update an agent that is on the roster."}}
 
@@ -50,7 +51,7 @@ func renamed(c *call, r *wire.Rename) (err error) {
 	return err
 }
 
-// merged takes the name of who is merged from the path.
+// merged takes the name of the merged agent from the path.
 func merged(c *call, m *wire.Merge) (err error) {
 	m.From, err = c.name()
 	return err

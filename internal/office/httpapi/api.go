@@ -21,11 +21,10 @@ import (
 // Defaults of Options.
 const (
 	defaultMaxRequest = 1 << 20
-	// A draft may be six times as long in JSON as in memory, and the largest allowed still fits into
-	// defaultMaxRequest. An import is read whole before anything of it is stored, so this is also what it may cost in
-	// memory.
+	// A draft may be six times as long in JSON as in memory, and the largest allowed one still fits into
+	// defaultMaxRequest. An import is read whole before any of it is stored, so this also bounds its memory.
 	defaultMaxImport = 64 << 20
-	// Proxies commonly cut a response that was silent for 60 s: four chances to be heard.
+	// Proxies commonly cut a response after 60 s of silence: this leaves four signs of life.
 	defaultKeepAlive = 15 * time.Second
 	// Long enough for a slow link to take one chunk.
 	defaultWriteTimeout = 30 * time.Second
@@ -35,31 +34,31 @@ const (
 type Options struct {
 	Office mail.Office
 
-	// Authenticate says who sent a request, from its connection and its credential. The handler trusts the answer. An
-	// error of code Unknown is answered with 401.
+	// Authenticate identifies the sender of a request by its connection and its credential. The handler trusts the
+	// answer. An error of code Unknown is answered with 401.
 	Authenticate func(*http.Request) (mail.Caller, error)
 
 	// Local reports whether a request comes from a process of this user on this machine. Nil: none does.
 	Local func(*http.Request) bool
 
-	// Listen has the caller wait at a door until it is rung. It gives what there is to hand over to hand, once, and
-	// nil after every silence. Nil: nobody can wait here.
+	// Listen makes the caller wait at a door until it is rung. It passes the answer to hand, once, and nil after
+	// every silence. Nil: callers cannot wait here.
 	Listen func(ctx context.Context, room mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
 		hand func(*mail.Rung) error) error
 
-	// Attach brings the session of an agent before the person. Nil: nobody can from here.
+	// Attach shows the session of an agent to the person. Nil: not possible from here.
 	Attach func(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached, error)
 
-	// Hooks answer agents' clients. Nil: nobody does.
+	// Hooks answer agents' clients. Nil: no hooks are answered.
 	Hooks Hooks
 
-	// Place says in which room a client's session is, and as whom. Nil: what a client says is so.
+	// Place says in which room a client's session is, and as which agent. Nil: the client's own claim holds.
 	Place func(context.Context, *wire.Place) (wire.Placed, error)
 
-	// Outbox is what is kept on this machine. Nil: nothing is.
+	// Outbox is the mail that is kept on this machine. Nil: none is.
 	Outbox Outbox
 
-	// Status says how the post office is. Nil: the zero Status.
+	// Status returns the status of the post office. Nil: the zero Status.
 	Status func(context.Context) (wire.Status, error)
 
 	// Stop begins to stop the post office and returns. Nil: it cannot be stopped from here.
@@ -69,45 +68,46 @@ type Options struct {
 	// here.
 	Remove func(context.Context, mail.RoomName) (wire.RemovedRoom, error)
 
-	// Machines are those that have rooms on the same NATS servers. Nil: there are no servers.
+	// Machines are the machines that have rooms on the same NATS servers. Nil: there are no servers.
 	Machines Machines
 
-	// Move moves a room to the NATS servers or to a file, and answers when it is there. Nil: rooms cannot be moved
+	// Move moves a room to the NATS servers or to a file, and returns when it is there. Nil: rooms cannot be moved
 	// from here.
 	Move func(context.Context, mail.RoomName, wire.MoveRoom) (wire.MovedRoom, error)
 
-	// Try has a test message written to each kind of journal that is in use, and read. Nil: there is no journal here.
+	// Try writes a test message to each kind of journal that is in use, and reads it back. Nil: there is no journal
+	// here.
 	Try func(context.Context) (wire.Trials, error)
 	// Shards are the streams that rooms on NATS servers share. Nil: there are no servers.
 	Shards Shards
-	// Restore makes the stream of a room on NATS servers anew from a machine's copy. Nil: nobody can from here.
+	// Restore makes the stream of a room on NATS servers again from a machine's copy. Nil: not possible from here.
 	Restore func(context.Context, mail.RoomName, wire.RestoreRoom) (wire.RestoredRoom, error)
 
-	// Backup writes the whole post office as one file, which is not one unless the error is nil, and returns the rooms
-	// that could not be opened, whose files are in it as they stood. Nil: it cannot be had from here.
+	// Backup writes the whole post office as one file, which is valid only if the error is nil, and returns the
+	// rooms that could not be opened, whose files are in it as they were. Nil: no backup can be made from here.
 	Backup func(context.Context, io.Writer) ([]mail.RoomName, error)
 
-	// Invites lets other machines in. Nil: none comes in.
+	// Invites lets other machines in. Nil: none gets in.
 	Invites Invites
 
 	// Credentials are those for scripts. Nil: there are none.
 	Credentials Credentials
 
-	// Confirmations have acts of weight confirmed. Nil: none are.
+	// Confirmations confirm acts of weight. Nil: they need no confirmation.
 	Confirmations Confirmations
 
-	// Away knows from whose terminals the person is away. Nil: no dialogs are held.
+	// Away knows the terminals that the person is away from. Nil: no dialogs are held.
 	Away Away
 
-	// GitHub makes mail of what GitHub says. Nil: nothing does.
+	// GitHub turns GitHub's events into mail. Nil: there are none.
 	GitHub GitHub
-	// Notify tells the person of mail. Nil: nothing does.
+	// Notify tells the person of mail. Nil: the person is not told.
 	Notify Notify
 
-	// Pages are where a browser is sent to. Nil: there are none.
+	// Pages are the pages that links open. Nil: there are none.
 	Pages Pages
 
-	// Closing is done when the post office begins to stop: waits and event streams end then, other requests are
+	// Closing is done when the post office begins to stop: waits and event streams then end, and other requests are
 	// finished. Nil: never.
 	Closing context.Context
 
@@ -115,10 +115,10 @@ type Options struct {
 	MaxRequest   int64         // bytes of a request's body; default 1 MiB
 	MaxImport    int64         // bytes of an import's body; default 64 MiB
 	KeepAlive    time.Duration // silence after which a waiting response gets a sign of life; default 15 s
-	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+	WriteTimeout time.Duration // a client that reads nothing for that long is cut off; default 30 s
 }
 
-// Away knows from whose terminals the person is away, so that their dialogs wait for an answer from elsewhere.
+// Away knows the terminals that the person is away from, so that their dialogs wait for an answer from elsewhere.
 type Away interface {
 	Away(context.Context) (wire.Aways, error)
 	SetAway(context.Context, wire.Away) (wire.Aways, error)
@@ -128,11 +128,11 @@ type Away interface {
 type Machines interface {
 	// List returns them by name, this one among them.
 	List() []mail.MachineStatus
-	// Health says how the servers are.
+	// Health describes the state of the servers.
 	Health() mail.ServersHealth
-	// AdmitMachine admits one to the rooms, by its key.
+	// AdmitMachine admits a machine to the rooms, by its key.
 	AdmitMachine(ctx context.Context, name mail.Machine, key string) error
-	// RemoveMachine forgets one that will not come back.
+	// RemoveMachine forgets a machine that will not come back.
 	RemoveMachine(ctx context.Context, name mail.Machine) error
 }
 
@@ -140,7 +140,8 @@ type Machines interface {
 type Shards interface {
 	// Shards lists them.
 	Shards(context.Context) (wire.Shards, error)
-	// MakeShards makes some until there are so many, and lists them. There being more is an error of code Conflict.
+	// MakeShards makes shards until there are the number asked for, and lists them. If there are more, the error has
+	// code Conflict.
 	MakeShards(context.Context, wire.MakeShards) (wire.Shards, error)
 }
 
@@ -150,7 +151,7 @@ type Pages interface {
 	Link(wire.Login) (string, error)
 	// Sessions lists the browsers that are logged in, the last used first.
 	Sessions() []wire.Session
-	// EndSession logs one out, or all if id is "". An unknown one is an error of code NotFound.
+	// EndSession logs one out, or all if id is "". An unknown id is an error of code NotFound.
 	EndSession(id string) error
 }
 
@@ -214,7 +215,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkPath refuses a path that a mux would redirect: a client that follows would send its letter to another room.
+// checkPath refuses a path that a mux would redirect: a client that follows the redirect would send its letter to
+// another room.
 func checkPath(r *http.Request) error {
 	p := r.URL.EscapedPath()
 	if path.Clean(p) == strings.TrimSuffix(p, "/") {
@@ -243,12 +245,12 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 		err = c.write(answer)
 	}
 	if why, ok := errors.AsType[*mail.Error](context.Cause(r.Context())); ok && err != nil {
-		err = why // the credential is void, whatever the call made of that
+		err = why // the credential is void, whatever error the call made of that
 	}
 	switch {
 	case err != nil && w.status != 0:
 		a.note(r, err, "")
-		panic(http.ErrAbortHandler) // the answer has begun: only a broken connection can say that it is not whole
+		panic(http.ErrAbortHandler) // the answer has begun: only a broken connection shows that it is incomplete
 	case err != nil:
 		a.fail(w, r, err)
 	}
@@ -258,7 +260,7 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 	}
 }
 
-// rescue answers for a handler that panicked.
+// rescue answers after a handler panicked.
 func (a *api) rescue(w *recorder, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -280,8 +282,8 @@ func (a *api) rescue(w *recorder, r *http.Request) {
 	a.fail(w, r, err)
 }
 
-// streaming returns the context of a response that may go on for long: it ends with the request, and when the post
-// office begins to stop.
+// streaming returns the context of a response that may take long: it ends with the request, and when the post office
+// begins to stop.
 func (a *api) streaming(r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stop := context.AfterFunc(a.opts.Closing, func() { cancel(errClosing) })
@@ -294,7 +296,7 @@ var errClosing = errors.New("the post office is stopping")
 type recorder struct {
 	http.ResponseWriter
 	status   int  // 0: not begun
-	unrouted bool // no route has the request yet: what the mux answers in its place is not sent
+	unrouted bool // no route has matched yet: the mux's own answer is not sent
 }
 
 func (w *recorder) WriteHeader(status int) {

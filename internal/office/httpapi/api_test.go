@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newTestAPI returns a handler over a fresh fake. The caller is whom the agent header names; "Bearer stranger" is
-// unknown, "Bearer ann@lab" is ann in the room lab only.
+// newTestAPI returns a handler over a fresh fake. The agent header names the caller; "Bearer stranger" is unknown,
+// "Bearer ann@lab" is ann in the room lab only.
 func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 	office := newFakeOffice()
 	opts.Office, opts.Listen, opts.Hooks = office, fakeListen, fakeHooks{}
@@ -48,7 +48,7 @@ func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 	return New(opts), office
 }
 
-// request describes one request and what is wanted for it.
+// want describes one request and its expected answer.
 type want struct {
 	name   string
 	method string // default GET
@@ -57,7 +57,7 @@ type want struct {
 	header http.Header
 	body   string // JSON unless header says otherwise
 	status int
-	last   any    // what the room was asked
+	last   any    // the argument that the room received
 	detail string // part of a problem's detail
 	has    string // part of the body
 }

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// A backup has every token in it: only the user gets it, and only over the Unix socket.
+// A backup contains every token: only the user gets it, and only over the Unix socket.
 func TestBackupIsTheUsers(t *testing.T) {
 	local := Options{Backup: fakeBackup}
 	h, _ := newTestAPI(t, local)
@@ -27,7 +27,7 @@ func TestBackupIsTheUsers(t *testing.T) {
 	want{path: "/backup", status: http.StatusForbidden}.check(t, h, nil)
 }
 
-// Behind a backup stand the rooms that could not be opened, also if their names do not fit into what a client takes.
+// The rooms that could not be opened follow a backup, even if their names exceed what a client accepts.
 func TestBackupNamesRooms(t *testing.T) {
 	for n, want := range map[int]string{0: "", 1: "lab0", 2: "lab0, lab1", 5000: " more"} {
 		backup := func(_ context.Context, to io.Writer) (raw []mail.RoomName, err error) {
@@ -53,7 +53,7 @@ func TestBackupNamesRooms(t *testing.T) {
 	}
 }
 
-// A backup that fails half-way breaks the connection, so that nobody takes it for a whole one.
+// A backup that fails half-way breaks the connection, so that no one takes it for a complete one.
 func TestBrokenBackup(t *testing.T) {
 	fail := func(_ context.Context, to io.Writer) ([]mail.RoomName, error) {
 		_, _ = io.WriteString(to, strings.Repeat("x", 2*chunk))

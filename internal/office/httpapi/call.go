@@ -26,11 +26,11 @@ type call struct {
 	caller   mail.Caller
 	roomName mail.RoomName
 	room     mail.Service   // nil on a route outside rooms
-	query    map[string]any // the parameters that were given, parsed
+	query    map[string]any // the given parameters, parsed
 	status   int            // of the answer; 0: the route's
 }
 
-// run finds out who calls, for which room and with what, and hands over to the route.
+// run identifies the caller, the room and the argument, and calls the route.
 func (c *call) run() (any, error) {
 	var err error
 	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil && !c.route.Open {
@@ -78,14 +78,14 @@ func (c *call) enter() error {
 	}
 	c.roomName = name
 	if c.route.Open {
-		return nil // a stranger makes no room
+		return nil // a stranger must not make a room
 	}
 	c.room, err = c.api.opts.Office.Room(c.r.Context(), name, c.caller.Name)
 	return err
 }
 
-// needUser refuses everybody but the person, before a large body is read or the whole office is touched. What concerns
-// a room is checked by the room as well.
+// needUser refuses everyone but the person, before a large body is read or the whole office is touched. The room
+// checks its own calls as well.
 func (c *call) needUser() error {
 	switch {
 	case c.caller.Name != mail.User:
@@ -105,7 +105,7 @@ func (c *call) path(name string) (string, error) {
 	return s, nil
 }
 
-// input reads the argument of a call: what is a string is the last variable of the path.
+// input reads the argument of a call. A string is the last variable of the path.
 func input[In any](c *call) (in In, err error) {
 	switch v := any(&in).(type) {
 	case *wire.None:
@@ -162,7 +162,7 @@ func (c *call) write(answer any) error {
 	return write(c.w, c.api.opts.WriteTimeout, body)
 }
 
-// body decodes the request's body, which must be one JSON value of T without unknown or doubled members.
+// body decodes the request's body, which must be one JSON value of T without unknown or duplicate members.
 func body[T any](c *call) (T, error) {
 	var v T
 	if err := c.contentType(wire.JSON); err != nil {
@@ -183,8 +183,8 @@ func body[T any](c *call) (T, error) {
 	return v, nil
 }
 
-// contentType refuses a body that does not say that it is want. A browser cannot say so across origins without asking
-// first, which makes this a second wall against forged requests.
+// contentType refuses a body that does not declare the type want. A browser cannot declare it across origins without
+// asking first, which makes this a second wall against forged requests.
 func (c *call) contentType(want string) error {
 	got := c.r.Header.Get("Content-Type")
 	if got == want {
@@ -198,8 +198,8 @@ func (c *call) contentType(want string) error {
 		mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
 }
 
-// reader returns the body, which gives an error beyond limit bytes. A body that admits to be longer is not read at
-// all; net/http reads none beyond the length that it admits.
+// reader returns the body, which fails beyond limit bytes. A body whose declared length is larger is not read at
+// all; net/http reads no more than the declared length.
 func (c *call) reader(limit int64) (io.Reader, error) {
 	switch {
 	case c.r.ContentLength > limit:

@@ -9,19 +9,19 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Credentials are those that the person makes for scripts.
+// Credentials are the person's credentials for scripts.
 type Credentials interface {
-	// Make makes one, whose token is shown once.
+	// Make makes a credential, whose token is shown once.
 	Make(wire.NewCredential) (wire.MadeCredential, error)
-	// All returns those that count, by name.
+	// All returns the valid credentials by name.
 	All() []wire.Credential
-	// Revoke takes one back. An unknown one is an error of code NotFound.
+	// Revoke revokes a credential. An unknown name is an error of code NotFound.
 	Revoke(name string) error
 }
 
-// Confirmations have acts of weight confirmed by the person's passphrase.
+// Confirmations confirm acts of weight by the person's passphrase.
 type Confirmations interface {
-	// Check refuses an act of weight that has to be confirmed first, with code Unconfirmed.
+	// Check refuses an act of weight that must be confirmed first, with code Unconfirmed.
 	Check(context.Context) error
 	// Confirm takes the passphrase at the caller's terminal.
 	Confirm(context.Context, wire.Confirmation) error
@@ -53,7 +53,7 @@ func credentialRoutes(o *Options) []route {
 	)
 }
 
-// needConfirmed refuses an act of weight that the person has to confirm first.
+// needConfirmed refuses an act of weight that the person must confirm first.
 func (c *call) needConfirmed() error {
 	if c.api.opts.Confirmations == nil {
 		return nil
@@ -66,7 +66,7 @@ func (c *call) needConfirmed() error {
 	return nil
 }
 
-// needRight refuses a credential for scripts what those do not: it sends, marks and reads mail.
+// needRight refuses acts that a credential for scripts does not allow: it may send, mark and read mail.
 func (c *call) needRight() error {
 	reads := c.route.Method == http.MethodGet && !c.route.Here && c.route.ID != wire.DialogsCall.ID
 	if c.caller.Means != mail.ByScript || reads || c.route.ID == wire.SendCall.ID || c.route.ID == wire.MarkCall.ID {

@@ -5,7 +5,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// deskEvents streams what changes on the desk. They have no ids: who comes back is told at once to look again.
+// deskEvents streams the changes of the desk. They have no ids: a client that reconnects is told immediately to look
+// again.
 func deskEvents(c *call) (any, error) {
 	ctx, cancel := c.api.streaming(c.r)
 	defer cancel()

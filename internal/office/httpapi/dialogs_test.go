@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestP5_DialogsAreThePersons holds that agents and scripts see no dialogs, and that these and machines that were let
-// in do not answer any, nor say that the person is away.
+// TestP5_DialogsAreThePersons holds that agents and scripts see no dialogs, and that neither they nor machines that
+// were let in can answer one, or say that the person is away.
 func TestP5_DialogsAreThePersons(t *testing.T) {
 	h, office := newTestAPI(t, Options{Away: fakeAway{}})
 	answer := `{"dialog":"d-7","sum":"` + strings.Repeat("0f", 32) + `","verdict":"deny"}`

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// example is one curl of docs/http.md and the status that stands above it.
+// example is one curl of docs/http.md and the status above it.
 type example struct {
 	line   string
 	status int
@@ -26,7 +26,8 @@ type example struct {
 	body   string
 }
 
-// examples reads the document: in blocks of sh, a line "# 200" and then a command, which may go on behind a backslash.
+// examples reads the document: in blocks of sh, a line "# 200" and then a command, which may continue after a
+// backslash.
 func examples(t *testing.T) []example {
 	text, err := os.ReadFile("../../../docs/http.md")
 	if err != nil {
@@ -109,7 +110,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// TestDocs runs every example of docs/http.md, and misses none of the routes.
+// TestDocs runs every example of docs/http.md, and checks that these cover all routes.
 func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
@@ -142,7 +143,7 @@ func TestDocs(t *testing.T) {
 			`{"id":"x","type":"status","from":"agent:a","to":["all"],"body":"b","seq":1,"read":true}`, 1)
 		r := httptest.NewRequest(e.method, url, strings.NewReader(body))
 		r.Header = e.header
-		// the example of events does not end by itself
+		// the example of events does not end on its own
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, r.WithContext(ctx))

@@ -20,12 +20,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// fakeOffice is a post office that keeps what it is told and knows no rules.
+// fakeOffice is a post office that stores its arguments and has no rules.
 type fakeOffice struct {
 	mailtest.Asking
 	mu    sync.Mutex
 	rooms map[mail.RoomName]*fakeRoom
-	desk  mail.DeskQuery // the last that was asked
+	desk  mail.DeskQuery // the last query
 }
 
 func newFakeOffice() *fakeOffice {
@@ -64,7 +64,7 @@ func (fakeOutbox) Withdraw(key string) error {
 	return nil
 }
 
-// fakeAway has the person away from one agent.
+// fakeAway says that the person is away from one agent.
 type fakeAway struct{}
 
 var _ Away = fakeAway{}
@@ -98,7 +98,7 @@ func (o *fakeOffice) Rooms(context.Context) ([]mail.RoomStatus, error) {
 	return all, nil
 }
 
-// fakeRoom remembers its journal, what it was asked last and by whom.
+// fakeRoom remembers its journal, and the argument and caller of the last call.
 type fakeRoom struct {
 	name mail.RoomName
 
@@ -106,8 +106,8 @@ type fakeRoom struct {
 	events   []mail.Event
 	last     any           // the argument of the last call
 	caller   mail.Name     // who made it
-	fail     error         // what every call answers
-	panics   any           // what every call panics with
+	fail     error         // the error of every call
+	panics   any           // the panic of every call
 	slow     time.Duration // how long an import takes
 	watching int
 	more     chan struct{} // closed, and replaced, when an event is added
@@ -499,7 +499,7 @@ func (s *fakeService) Import(ctx context.Context, items []mail.Item) (mail.Impor
 	return mail.Imported{Added: len(items)}, s.ask(s.as, items)
 }
 
-// fakeListen rings whoever waits after so many signs of life as there are z in the session's name.
+// fakeListen rings a waiting caller after as many signs of life as there are z in the session's name.
 func fakeListen(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.Listener, silence time.Duration,
 	hand func(*mail.Rung) error) error {
 	for range strings.Count(at.Session, "z") {
@@ -515,7 +515,7 @@ func fakeListen(ctx context.Context, _ mail.RoomName, caller mail.Name, at mail.
 	return hand(&mail.Rung{ID: "ring_" + at.Door, Text: "mail for " + string(caller)})
 }
 
-// fakeBackup writes what fits the schema.
+// fakeBackup writes bytes that fit the schema.
 func fakeBackup(_ context.Context, to io.Writer) ([]mail.RoomName, error) {
 	_, err := io.WriteString(to, `"everything"`)
 	return nil, err
@@ -593,7 +593,7 @@ func (fakeNotify) Pair(_ context.Context, channel string) (wire.NotifyPairing, e
 
 func (fakeNotify) Unpair(context.Context, string) error { return nil }
 
-// fakeGitHub takes what is signed with the secret of docs/http.md.
+// fakeGitHub takes deliveries signed with the secret of docs/http.md.
 type fakeGitHub struct{}
 
 var _ GitHub = fakeGitHub{}
@@ -631,8 +631,8 @@ func (fakePages) EndSession(id string) error {
 	return nil
 }
 
-// fakeHooks answer what they were handed, and ring one that waits after so many signs of life as there are z in what
-// it said.
+// fakeHooks answer with their input, and ring one that waits after as many signs of life as there are z in that
+// input.
 type fakeHooks struct{}
 
 func (fakeHooks) Answer(ctx context.Context, h *wire.Hook, waits func()) (wire.HookAnswer, error) {
@@ -724,7 +724,7 @@ func (fakeCredentials) Revoke(name string) error {
 	return nil
 }
 
-// fakeConfirmations let everything through.
+// fakeConfirmations confirm everything.
 type fakeConfirmations struct{}
 
 var _ Confirmations = fakeConfirmations{}

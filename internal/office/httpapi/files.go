@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// export streams the room. An error before the first message has its own status; a later one breaks the connection, so
-// that a part is not taken for the whole.
+// export streams the room. An error before the first message has its own status; a later one breaks the connection,
+// so that a part is not taken for the whole.
 func export(c *call) (any, error) {
 	s := c.stream()
 	for item, err := range c.room.Export(c.r.Context()) {
@@ -29,8 +29,8 @@ func export(c *call) (any, error) {
 	return nil, s.flush()
 }
 
-// maxImportLine is the longest line of an import, in bytes: many times the largest message. The scanner looks for the
-// end of a line from its beginning at every read, so a line without bound would take time by the square of its length.
+// maxImportLine is the longest line of an import, in bytes: many times the largest message. At every read the
+// scanner searches the whole line again for its end, so an unbounded line would take quadratic time.
 const maxImportLine = 8 << 20
 
 func importRoute() route {
@@ -39,7 +39,7 @@ func importRoute() route {
 	return rt
 }
 
-// importItems reads the whole body before it stores anything, so that a bad line leaves no half import.
+// importItems reads the whole body before it stores anything, so that a bad line leaves no partial import.
 func importItems(c *call) (any, error) {
 	if err := c.contentType(wire.Lines); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func importItems(c *call) (any, error) {
 	n := 1
 	for ; lines.Scan(); n++ {
 		if lines.Err() != nil {
-			break // this is not a line, but what came before the error
+			break // this is not a line, but the text before the error
 		}
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue

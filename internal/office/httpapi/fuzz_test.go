@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// FuzzBodies holds that no body that is posted anywhere is more than refused.
+// FuzzBodies holds that a posted body, on any route, does no more than get refused.
 func FuzzBodies(f *testing.F) {
 	paths := []string{"/marks", "/agents", "/agents/ann/rename", "/agents/ann/token", "/turns", "/bridges",
 		"/workspaces", "/import", "/archive", "/verify"}

@@ -8,9 +8,9 @@ import (
 	"pennypost/internal/wire"
 )
 
-// GitHub makes mail of what GitHub says.
+// GitHub turns GitHub's events into mail.
 type GitHub interface {
-	// Take takes a delivery of a webhook. What GitHub has not signed is Unknown.
+	// Take takes a delivery of a webhook. One that GitHub has not signed is Unknown.
 	Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelivery) error
 }
 

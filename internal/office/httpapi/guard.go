@@ -11,15 +11,16 @@ import (
 	"pennypost/internal/wire"
 )
 
-// GuardOptions say under what names the post office may be reached. The zero value means localhost and IP addresses.
+// GuardOptions are the names under which the post office may be reached. The zero value means localhost and IP
+// addresses.
 type GuardOptions struct {
-	Hosts   []string // names without port that may stand in the Host header, besides localhost
+	Hosts   []string // names without port that the Host header may have, other than localhost
 	Origins []string // "https://mail.example.org": pages that may send changes from another origin
 }
 
-// Guard wraps everything that a post office serves and refuses what a browser was tricked into sending: a request
-// whose Host header is a stranger's name that was made to point at us (DNS rebinding), and a change that a page of
-// another origin asks for (request forgery). It fails on a malformed origin.
+// Guard wraps everything that a post office serves and refuses requests that a browser was tricked into sending: one
+// whose Host header is a stranger's name that points at us (DNS rebinding), and a change requested by a page of
+// another origin (request forgery). It fails on a malformed origin.
 func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	hosts := make(map[string]bool, len(opts.Hosts))
 	for _, h := range opts.Hosts {
@@ -42,7 +43,7 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 			writeProblem(w, problem(mail.Errorf(mail.Denied, "a page of another origin may not do this")))
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, wire.Base+"/") { // before the mux that next may be
+		if strings.HasPrefix(r.URL.Path, wire.Base+"/") { // ahead of next, which may be a mux
 			if err := checkPath(r); err != nil {
 				writeProblem(w, problem(err))
 				return
@@ -52,8 +53,8 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	}), nil
 }
 
-// hostAllowed reports whether the Host header names us. Only names can be rebound, so an IP address is believed. What
-// comes over a Unix socket comes from no browser, and its Host means nothing.
+// hostAllowed reports whether the Host header names us. Only names can be rebound, so an IP address is believed. A
+// request over a Unix socket is from no browser, and its Host means nothing.
 func hostAllowed(r *http.Request, hosts map[string]bool) bool {
 	if _, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); !tcp {
 		return true

@@ -12,13 +12,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Hooks answer what agents' clients run at moments of a session.
+// Hooks answer the hooks that agents' clients run at moments of a session.
 type Hooks interface {
-	// Answer returns what the hook's process is to leave behind. An error says why there is nothing to say, or what
-	// was not done. waits is called, unless it is nil, before a hook waits for the answer to what its client asks.
+	// Answer returns the output of the hook's process. An error explains an empty or partial answer. waits, unless
+	// it is nil, is called before a hook waits for the answer to its client's question.
 	Answer(ctx context.Context, h *wire.Hook, waits func()) (wire.HookAnswer, error)
-	// Wait waits beside a session until it is rung, and gives what there is to leave behind to hand: once, and nil
-	// after every silence.
+	// Wait waits alongside a session until it is rung, and passes the hook's output to hand: once, and nil after
+	// every silence.
 	Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error
 	// Taken notes that the client has taken the answer with this ticket.
 	Taken(ctx context.Context, ticket string) error
@@ -36,7 +36,7 @@ func hookRoutes(o *Options) []route {
 		})}
 }
 
-// hookWait is how long a hook that waits is kept without a ring. It asks again then.
+// hookWait is how long a waiting hook is kept without a ring. It then asks again.
 const hookWait = 50 * time.Second
 
 func hook(c *call) (any, error) {
@@ -67,14 +67,14 @@ func hook(c *call) (any, error) {
 	return nil, s.last(wire.HookAnswer{Wait: mail.CodeOf(err) == mail.Unavailable, Why: err.Error()})
 }
 
-// askSign is how often a hook that may wait for the person is shown that the post office is there.
+// askSign is how often a hook that may wait for the person gets a sign of life.
 const askSign = time.Second
 
-// askTime is how long it may take until a hook waits for the person, or has its answer: the client shows no dialog
-// meanwhile, as a rule.
+// askTime is how long it may take until a hook waits for the person, or has its answer: the client usually shows no
+// dialog meanwhile.
 const askTime = 800 * time.Millisecond
 
-// asks answers a hook by which a client asks its person, which may take long.
+// asks answers a hook with which a client asks its person, which may take long.
 func (c *call) asks(s *stream, h *wire.Hook) error {
 	ctx, cancel := c.api.streaming(c.r)
 	defer cancel()
@@ -104,7 +104,7 @@ func (c *call) asks(s *stream, h *wire.Hook) error {
 	}
 }
 
-// asked answers such a hook. A fault in what a client says ends no more than that.
+// asked answers such a hook. A panic over a client's input ends only this call.
 func (c *call) asked(ctx context.Context, h *wire.Hook, waits func()) (a wire.HookAnswer) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -120,7 +120,7 @@ func (c *call) asked(ctx context.Context, h *wire.Hook, waits func()) (a wire.Ho
 	return a
 }
 
-// hook reads the hook that the request hands over.
+// hook reads the hook in the request.
 func (c *call) hook() (*wire.Hook, error) {
 	if err := c.needLocal(); err != nil {
 		return nil, err
@@ -149,8 +149,9 @@ func (c *call) hook() (*wire.Hook, error) {
 	return h, nil
 }
 
-// place answers where a session is. A directory of another machine is remembered with the name of that machine, and
-// what its programs may not enter is not there for them. Nobody far away has clients of this machine asked.
+// place answers where a session is. A directory of another machine is remembered with that machine's name, and a
+// room that its programs may not enter does not exist for them. A caller far away gets no answers about clients of
+// this machine.
 func place(c *call, p wire.Place) (at wire.Placed, err error) {
 	if c.far() {
 		p.Session, p.SessionHome = "", ""
@@ -173,7 +174,7 @@ func place(c *call, p wire.Place) (at wire.Placed, err error) {
 	return c.api.opts.Place(c.r.Context(), &p)
 }
 
-// checkPlace refuses what names no room, or nobody.
+// checkPlace refuses a malformed place, or one without a room or an agent.
 func checkPlace(p *wire.Place) error {
 	for _, room := range []mail.RoomName{p.Room, p.FileRoom, p.Own} {
 		if _, err := mail.ParseRoom(string(room)); room != "" && err != nil {
@@ -194,7 +195,7 @@ func checkPlace(p *wire.Place) error {
 	return nil
 }
 
-// needLocal refuses what does not come from a process of this machine, of which the system says who it is.
+// needLocal refuses requests that are not from a process on this machine that the system identifies.
 func (c *call) needLocal() error {
 	if c.api.opts.Hooks != nil && c.api.opts.Local != nil && c.api.opts.Local(c.r) {
 		return nil

@@ -119,7 +119,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// bottomless counts what is read of it.
+// bottomless counts the bytes that are read from it.
 type bottomless struct{ read int }
 
 func (b *bottomless) Read(p []byte) (int, error) {

@@ -13,11 +13,11 @@ type Invites interface {
 	Invite(wire.Invite) (wire.Invited, error)
 	// Invites lists the machines that are in, and the codes that can be used.
 	Invites() wire.Invites
-	// Revoke takes back what a machine or a code was given. An unknown one is an error of code NotFound.
+	// Revoke revokes the access of a machine, or a code. An unknown name is an error of code NotFound.
 	Revoke(name string) error
-	// Redeem uses a code up. before is what the machine that asks was let in for already; nil: nothing.
+	// Redeem uses a code up. before is the current pass of the machine that asks; nil: it has none.
 	Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.Joined, error)
-	// Leave makes the token with that pass void. Without a pass there is none to make void.
+	// Leave makes the token with that pass void. It does nothing without a pass.
 	Leave(*mail.Pass) error
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Outbox is the mail that is kept on this machine.
 type Outbox interface {
-	// List returns what is kept, if which is true for it.
+	// List returns the kept mail for which which is true.
 	List(which func(*mail.Kept) bool) mail.Outbox
 	// Withdraw takes a letter out.
 	Withdraw(key string) error
@@ -41,8 +41,8 @@ func sendRoute() route {
 	return rt
 }
 
-// key takes the idempotency key from the header. The draft of the standard (draft-ietf-httpapi-idempotency-key-header)
-// has it in quotes, most clients write it without: both are the same key.
+// key takes the idempotency key from the header. The draft of the standard
+// (draft-ietf-httpapi-idempotency-key-header) puts it in quotes, most clients omit them: both are the same key.
 func (c *call) key(d *mail.Draft) error {
 	given := c.r.Header.Values(wire.KeyHeader)
 	if len(given) == 0 {
@@ -60,7 +60,7 @@ func (c *call) key(d *mail.Draft) error {
 	return nil
 }
 
-// checkMark refuses marks that a reader does not set, unless a door is named.
+// checkMark refuses marks that readers do not set, unless a door is named.
 func checkMark(_ *call, m *mail.Marking) error {
 	switch m.Mark {
 	case mail.MarkNotified, mail.MarkTold, mail.MarkPresented:
@@ -74,5 +74,5 @@ func checkMark(_ *call, m *mail.Marking) error {
 	return err
 }
 
-// rescheduled takes from the path what is to be sent at another time.
+// rescheduled takes the id of the rescheduled message from the path.
 func rescheduled(c *call, r *mail.Rescheduling) error { return variable(c, &r.ID, mail.ParseID) }

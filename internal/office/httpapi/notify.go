@@ -8,13 +8,13 @@ import (
 
 // Notify tells the person of mail when no page is in sight.
 type Notify interface {
-	// Channels says how it stands with each channel.
+	// Channels returns the state of each channel.
 	Channels() []wire.NotifyChannel
 	// Test sends a note through a channel, or through all if name is "".
 	Test(ctx context.Context, name string) ([]wire.NotifyTested, error)
 	// Pair makes a code that pairs a chat with a channel.
 	Pair(ctx context.Context, name string) (wire.NotifyPairing, error)
-	// Unpair has the chat of a channel obeyed no more.
+	// Unpair ends the pairing of a channel with its chat.
 	Unpair(ctx context.Context, name string) error
 }
 

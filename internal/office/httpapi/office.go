@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// officeRoutes returns the routes of what can be asked of a post office as a whole.
+// officeRoutes returns the routes of the post office as a whole.
 func officeRoutes(o *Options) []route {
 	return slices.Concat([]route{
 		on(&wire.OfficeCall, status), handled(&wire.BackupRoute, wire.Gzip, "", backup),
@@ -107,7 +107,7 @@ func status(c *call, _ wire.None) (wire.Status, error) {
 	return s, err
 }
 
-// backup streams the whole post office. The file has the operator's token in it, which is not told to other machines.
+// backup streams the whole post office. The file contains the operator's token, which other machines must not get.
 func backup(c *call) (any, error) {
 	if c.api.opts.Backup == nil || c.api.opts.Local == nil || !c.api.opts.Local(c.r) {
 		return nil, mail.Errorf(mail.Denied, "a backup can be had over the Unix socket only")
@@ -123,10 +123,10 @@ func backup(c *call) (any, error) {
 	return nil, s.flush()
 }
 
-// maxTrailer is in bytes. Go's client takes no trailer that is longer than its buffer of 4 KB.
+// maxTrailer is in bytes. Go's client accepts no trailer that is longer than its buffer of 4 KB.
 const maxTrailer = 3 << 10
 
-// someOf joins as many names as fit into a trailer, and says how many do not.
+// someOf joins as many names as fit into a trailer, and counts the rest.
 func someOf(rooms []mail.RoomName) string {
 	var b strings.Builder
 	for i, room := range rooms {

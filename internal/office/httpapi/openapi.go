@@ -71,8 +71,8 @@ type (
 
 var openAPIRoute = wire.Route{ID: "openapi", Method: http.MethodGet, Path: "/openapi.json", About: "This document."}
 
-// openAPI answers the document. It is made on each request, because hardly anybody asks twice, and by encoding/json,
-// because that sorts the members of maps.
+// openAPI answers the document. It is made on each request, because hardly any client asks twice, and with
+// encoding/json, which sorts the members of maps.
 func openAPI(c *call) (any, error) {
 	b, err := json.Marshal(describe(c.api.routes))
 	return jsonx.Value(b), err
@@ -122,7 +122,7 @@ func (rt *route) describe(known schemas) *operation {
 		op.RequestBody = &content{Required: true,
 			Content: map[string]media{or(rt.inType, wire.JSON): {known.of(reflect.TypeOf(rt.in))}}}
 		if rt.inType == "" {
-			known.close(reflect.TypeOf(rt.in)) // what is read only; an Item, which is written as well, stays open
+			known.close(reflect.TypeOf(rt.in)) // types that are only read; an Item, which is also written, stays open
 		}
 	}
 	answer := &content{Description: http.StatusText(rt.Success)}
@@ -143,7 +143,7 @@ func or(s, otherwise string) string {
 	return s
 }
 
-// parameters lists those of the path, the query and the header.
+// parameters lists the parameters of the path, the query and the header.
 func (rt *route) parameters() []parameter {
 	var ps []parameter
 	for segment := range strings.SplitSeq(rt.Path, "/") {

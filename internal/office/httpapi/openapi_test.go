@@ -44,7 +44,7 @@ func fetch(t *testing.T, h http.Handler) (doc fetched, text string) {
 	return doc, string(body)
 }
 
-// validator returns a check of values against a schema of the document. The schemas are our own, the validator is not.
+// validator returns a check of values against a schema of the document. The schemas are ours, the validator is not.
 func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []byte) error {
 	t.Helper()
 	whole := map[string]any{"$defs": doc.Components.Schemas}
@@ -73,7 +73,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 	}
 }
 
-// TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
+// TestDocumentIsTheRoutes holds that every route is documented and every documented route exists.
 func TestDocumentIsTheRoutes(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
 		Remove: fakeRemove,
@@ -136,7 +136,7 @@ func TestDocumentedParameters(t *testing.T) {
 	for path, ops := range doc.Paths {
 		op, ok := ops["get"]
 		path = strings.NewReplacer("{room}", "lab", "{id}", "m1").Replace(path)
-		if !ok || strings.HasSuffix(path, "/events") { // it does not end; TestEvents gives it its parameter
+		if !ok || strings.HasSuffix(path, "/events") { // it does not end; TestEvents tests its parameter
 			continue
 		}
 		(&fakeService{office.room("lab"), "ann"}).Send(t.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"})
@@ -159,7 +159,7 @@ func TestDocumentedParameters(t *testing.T) {
 	}
 }
 
-// TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
+// TestAnswersFitTheSchemas runs a scenario and validates every answer against the document.
 func TestAnswersFitTheSchemas(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
 		Remove: fakeRemove,
@@ -355,7 +355,7 @@ func TestEventsFitTheSchema(t *testing.T) {
 	}
 }
 
-// TestEveryTypeHasASchema holds that nothing reachable from a route falls through to "string" that is not text.
+// TestEveryTypeHasASchema holds that no type reachable from a route falls through to "string" unless it is text.
 func TestEveryTypeHasASchema(t *testing.T) {
 	names := map[string]reflect.Type{}
 	var walk func(reflect.Type, map[reflect.Type]bool)

@@ -8,7 +8,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// TestPlaceOfSession: where a session of a client is, clients of this machine are asked for callers of this machine.
+// TestPlaceOfSession: a session's place, for which clients of this machine are asked only for callers of this
+// machine.
 func TestPlaceOfSession(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		var asked *wire.Place

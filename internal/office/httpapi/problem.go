@@ -32,7 +32,7 @@ func statusOf(code mail.Code) (int, string) {
 	case mail.Limited:
 		return http.StatusTooManyRequests, "Too many requests"
 	case mail.Timeout:
-		// Not 408, which browsers and some libraries answer by sending the request again unasked.
+		// Not 408, which makes browsers and some libraries repeat the request by themselves.
 		return http.StatusGatewayTimeout, "It took too long"
 	case mail.Unavailable:
 		return http.StatusServiceUnavailable, "The post office cannot answer now"
@@ -40,7 +40,7 @@ func statusOf(code mail.Code) (int, string) {
 	return http.StatusInternalServerError, "The post office made a mistake"
 }
 
-// statusError is an error for which HTTP has a more exact status than its code has.
+// statusError is an error for which HTTP has a more precise status than that of its code.
 type statusError struct {
 	status int
 	err    *mail.Error
@@ -52,7 +52,7 @@ func (e *statusError) Unwrap() error { return e.err }
 // Status returns the status of an error.
 func Status(err error) int { return problem(err).Status }
 
-// Fail answers with an error what is no route of the API.
+// Fail answers a request outside the API's routes with an error.
 func Fail(w http.ResponseWriter, err error) { writeProblem(w, problem(err)) }
 
 // fail answers with a problem.
@@ -66,12 +66,12 @@ func (a *api) fail(w *recorder, r *http.Request, err error) {
 	case mail.Unknown:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
 	case mail.TooLarge:
-		w.Header().Set("Connection", "close") // what is left of the body will not be read
+		w.Header().Set("Connection", "close") // the rest of the body will not be read
 	}
 	writeProblem(w, p)
 }
 
-// problem returns what the far end is told of err.
+// problem returns the public form of err.
 func problem(err error) wire.Problem {
 	code, msg := mail.Internal, "something went wrong inside the post office; its log says more under this instance"
 	if e, ok := errors.AsType[*mail.Error](err); ok {
@@ -98,8 +98,8 @@ func writeProblem(w http.ResponseWriter, p wire.Problem) {
 	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
 }
 
-// note logs what the far end is not told. Errors of the caller are told in full, and repeat its words: of them only
-// the code is logged.
+// note logs details that the client does not get. Errors of the caller are returned in full, and repeat its words:
+// only their codes are logged.
 func (a *api) note(r *http.Request, err error, instance string) {
 	code, level, cause := mail.CodeOf(err), slog.LevelDebug, error(nil)
 	if r.Context().Err() == nil && !errors.Is(err, errClosing) {

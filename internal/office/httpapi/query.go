@@ -14,13 +14,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-// kind says how the text of a parameter is read, and how OpenAPI describes it.
+// kind describes how the text of a parameter is read, and how OpenAPI documents it.
 type kind struct {
 	parse  func(string) (any, error)
 	schema *schema
 }
 
-// fill sets those fields of a struct that were given.
+// fill sets the given fields of a struct.
 func fill(given map[string]any, in reflect.Value) {
 	for _, p := range wire.Params(in.Type()) {
 		if v, ok := given[p.Name]; ok {
@@ -34,7 +34,7 @@ func fill(given map[string]any, in reflect.Value) {
 	}
 }
 
-// parseQuery reads a raw query, in which only the parameters in known may stand, each once.
+// parseQuery reads a raw query, which may have only the parameters in known, each at most once.
 func parseQuery(raw string, known []wire.Param) (map[string]any, error) {
 	if raw == "" {
 		return nil, nil
@@ -148,7 +148,7 @@ func parseSeq(s string) (mail.Seq, error) {
 	return mail.Seq(n), nil
 }
 
-// listKind reads words joined by commas, each of which is a what.
+// listKind reads words joined by commas; what names each word.
 func listKind[T any](what string, parseOne func(string) (T, error)) kind {
 	parse := func(s string) (list []T, err error) {
 		for word := range strings.SplitSeq(s, ",") {

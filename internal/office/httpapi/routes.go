@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// route is one line of the table from which routing, the check of parameters and the OpenAPI document are made.
+// route is one line of the table behind routing, the check of parameters and the OpenAPI document.
 type route struct {
 	wire.Route
-	variable string // the last of the path
+	variable string // the last variable of the path
 	query    []wire.Param
-	headers  []string // header fields it heeds besides those of every request
+	headers  []string // header fields that it reads, beyond those of every request
 	in       any      // a value of the body's type; nil: no body
 	inType   string   // of the body; "": JSON
 	out      any      // a value of the answer's type; nil: no content
@@ -31,7 +31,7 @@ func routes(o *Options) []route {
 		roomRoutes(o))
 }
 
-// roomRoutes returns the routes of what can be asked of a room.
+// roomRoutes returns the routes of a room.
 func roomRoutes(o *Options) []route {
 	return []route{
 		sendRoute(), of(&wire.HistoryCall), of(&wire.MessageCall), of(&wire.EraseCall), of(&wire.InboxCall),
@@ -53,8 +53,7 @@ func roomRoutes(o *Options) []route {
 	}
 }
 
-// of returns the route of a call of a room. What is to be looked at or changed in the argument is done by then, before
-// the call.
+// of returns the route of a call of a room. The functions then check or change the argument before the call.
 func of[In, Out any](made *wire.Call[In, Out], then ...func(*call, *In) error) route {
 	return on(made, func(c *call, in In) (out Out, err error) {
 		for _, f := range then {
@@ -93,7 +92,7 @@ func on[In, Out any](made *wire.Call[In, Out], do func(*call, In) (Out, error)) 
 	return rt
 }
 
-// at returns a route that answers nothing.
+// at returns a route without an answer.
 func at(r *wire.Route) route {
 	rt := route{Route: *r, variable: r.Path[strings.LastIndexByte(r.Path, '{')+1:]}
 	rt.variable, _, _ = strings.Cut(rt.variable, "}")
@@ -101,15 +100,15 @@ func at(r *wire.Route) route {
 	return rt
 }
 
-// handled returns a route that handle answers by itself: with a value like out or, if there is a content type, with a
-// stream of such values.
+// handled returns a route that handle answers by itself: with a value of out's type or, if there is a content type,
+// with a stream of such values.
 func handled(r *wire.Route, kind string, out any, handle func(*call) (any, error)) route {
 	rt := at(r)
 	rt.out, rt.stream, rt.Success, rt.handle = out, kind, http.StatusOK, handle
 	return rt
 }
 
-// without refuses, if the post office lacks what they are about, what routes are for.
+// without makes routes refuse with why if the post office lacks their subject.
 func without(lacking bool, why error, routes ...route) []route {
 	for i := range routes {
 		if lacking {
@@ -119,5 +118,5 @@ func without(lacking bool, why error, routes ...route) []route {
 	return routes
 }
 
-// optional stands, in the table, for an answer that may be null.
+// optional marks, in the table, an answer that may be null.
 type optional[T any] struct{ Value T }

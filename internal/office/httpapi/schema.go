@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// schema is as much of JSON Schema 2020-12 as our types need.
+// schema is the part of JSON Schema 2020-12 that our types need.
 type schema struct {
 	Ref         string             `json:"$ref,omitempty"`
 	Type        string             `json:"type,omitempty"`
@@ -19,14 +19,14 @@ type schema struct {
 	OneOf       []*schema          `json:"oneOf,omitempty"`
 	Properties  map[string]*schema `json:"properties,omitempty"`
 	Required    []string           `json:"required,omitempty"`
-	// Closed is set on what we read, where an unknown member is refused. What we write may grow.
+	// Closed is set on types that we read, where an unknown member is refused. Types that we write may grow.
 	Closed *bool `json:"additionalProperties,omitempty"`
 }
 
 // schemas collects the schemas of named structs under #/components/schemas.
 type schemas map[string]*schema
 
-// of returns the schema of what jsonx writes for a value of type t.
+// of returns the schema of jsonx's output for a value of type t.
 func (s schemas) of(t reflect.Type) *schema {
 	if known := wellKnown(t); known != nil {
 		return known
@@ -79,7 +79,7 @@ func (s schemas) structOf(t reflect.Type) *schema {
 	return ref
 }
 
-// fields adds the members of t, those of embedded structs included, as encoding/json/v2 sees them.
+// fields adds the members of t, including those of embedded structs, as encoding/json/v2 sees them.
 func (s schemas) fields(o *schema, t reflect.Type) {
 	for f := range t.Fields() {
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -100,19 +100,19 @@ func (s schemas) fields(o *schema, t reflect.Type) {
 // nameOf returns the name of a struct's schema.
 func nameOf(t reflect.Type) string {
 	if t == reflect.TypeFor[mail.Problem]() {
-		return "LineProblem" // Problem is what HTTP calls an error
+		return "LineProblem" // HTTP's errors have the name Problem
 	}
 	return t.Name()
 }
 
-// close marks the schema of t as one of which unknown members are refused. A map has any.
+// close marks the schema of t as one that refuses unknown members. A map takes any.
 func (s schemas) close(t reflect.Type) {
 	if t.Kind() == reflect.Struct {
 		s[nameOf(t)].Closed = new(false)
 	}
 }
 
-// enumOf lists the words of a named string type that has few.
+// enumOf lists the words of a named string type with few words.
 func enumOf(t reflect.Type) []string {
 	switch t {
 	case reflect.TypeFor[mail.Type]():

@@ -14,11 +14,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-// chunk is how much of a stream is collected before it is sent.
+// chunk is how many bytes of a stream are collected before they are sent.
 const chunk = 32 << 10
 
-// stream writes a response piece by piece. Each piece has a deadline of its own, so that a client that stopped reading
-// is cut off and holds nothing but its own connection until then.
+// stream writes a response piece by piece. Each piece has its own deadline, so that a client that stops reading is
+// cut off and until then blocks only its own connection.
 type stream struct {
 	w       http.ResponseWriter
 	kind    string
@@ -44,7 +44,7 @@ func (s *stream) add(p []byte, end ...byte) error {
 // Write implements io.Writer.
 func (s *stream) Write(p []byte) (int, error) { return len(p), s.add(p) }
 
-// flush sends what was added, and the header if nothing was.
+// flush sends the added bytes, and the header if there are none.
 func (s *stream) flush() error {
 	if !s.begun {
 		s.begun = true
@@ -57,9 +57,9 @@ func (s *stream) flush() error {
 	return err
 }
 
-// write sends p, of which the client must take each chunk within timeout. The deadline stands only meanwhile: left
-// behind, it would end an HTTP/2 stream in a silence, or the next answer on the connection. A ResponseWriter without
-// deadlines is one of a test.
+// write sends p; the client must take each chunk within timeout. The deadline is removed afterwards: otherwise it
+// would end an HTTP/2 stream in a silence, or the next answer on the connection. A ResponseWriter without deadlines
+// is one of a test.
 func write(w http.ResponseWriter, timeout time.Duration, p []byte) error {
 	rc := http.NewResponseController(w)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
@@ -81,7 +81,7 @@ func gone(err error) error {
 	return &mail.Error{Code: mail.Timeout, Msg: "the client stopped reading", Err: err}
 }
 
-// lastEventID is the header in which a client that comes back says how far it got (HTML, 9.2.4).
+// lastEventID is the header in which a reconnecting client says how far it got (HTML, 9.2.4).
 const lastEventID = "Last-Event-ID"
 
 func eventsRoute() route {
@@ -106,11 +106,11 @@ func events(c *call) (any, error) {
 	return nil, follow(ctx, c, w.Next, addEvent)
 }
 
-// follow streams what a watch tells until the client leaves, or the post office does.
+// follow streams the output of a watch until the client leaves, or the post office does.
 func follow[T any](ctx context.Context, c *call, next func(context.Context) ([]T, error),
 	add func(*stream, *T) error) error {
 	s := c.stream()
-	// Browsers wait 3 s before they come back unless told otherwise. The comment lets the far end see that it is
+	// Browsers wait 3 s before they reconnect unless told otherwise. The comment shows the client that it is
 	// connected.
 	err := s.add([]byte("retry: 1000\n:\n\n"))
 	for err == nil {
@@ -124,7 +124,7 @@ func follow[T any](ctx context.Context, c *call, next func(context.Context) ([]T
 	return err
 }
 
-// addNext adds what happened to s or, after a silence, a comment.
+// addNext adds new events to s or, after a silence, a comment.
 func addNext[T any](ctx context.Context, silence time.Duration, s *stream, next func(context.Context) ([]T, error),
 	add func(*stream, *T) error) error {
 	tick, cancel := context.WithTimeout(ctx, silence)
@@ -145,7 +145,7 @@ func addNext[T any](ctx context.Context, silence time.Duration, s *stream, next 
 }
 
 func addEvent(s *stream, e *mail.Event) error {
-	data, err := jsonx.Marshal(e) // JSON has no line breaks, which would end the field
+	data, err := jsonx.Marshal(e) // the JSON has no line breaks, which would end the field
 	if err != nil {
 		return err
 	}
@@ -155,8 +155,8 @@ func addEvent(s *stream, e *mail.Event) error {
 	return s.add(data, '\n', '\n')
 }
 
-// cursor returns the place behind which the client wants events. A browser that reconnects repeats the address it
-// began with and says in the header how far it came, so the header goes first.
+// cursor returns the sequence number after which the client wants events. A browser that reconnects repeats its
+// first address and says in the header how far it got, so the header takes precedence.
 func (c *call) cursor() (mail.Seq, error) {
 	last := c.r.Header.Get(lastEventID)
 	if last == "" {
@@ -170,7 +170,7 @@ func (c *call) cursor() (mail.Seq, error) {
 	return seq, nil
 }
 
-// kindOf names what an event is, for listeners that want one kind only.
+// kindOf names the kind of an event, for listeners that want one kind only.
 func kindOf(e *mail.Event) string {
 	switch {
 	case e.Message != nil:
@@ -209,13 +209,13 @@ func waitRoute() route {
 
 // Bounds of a wait.
 const (
-	defaultWait = 60 * time.Second // below what most HTTP clients allow for one request
+	defaultWait = 60 * time.Second // below the limit of most HTTP clients for one request
 	maxWait     = time.Hour
 )
 
-// wait answers the next message, or null. The status goes out with the first sign of life, long before anybody knows
-// how the wait ends, so that no link in between takes silence for death: therefore a wait whose time is over is a
-// success without a message, and not an error.
+// wait answers with the next message, or null. The status is sent with the first sign of life, long before the
+// outcome of the wait is known, so that no link in between takes silence for death. Therefore a wait whose time is
+// over succeeds without a message, and is not an error.
 func wait(c *call) (any, error) {
 	q, err := input[wire.WaitQuery](c)
 	if err != nil {
@@ -232,7 +232,7 @@ func wait(c *call) (any, error) {
 			return nil, s.last(item)
 		case errors.Is(context.Cause(ctx), errClosing), ctx.Err() == nil && mail.CodeOf(err) == mail.Timeout &&
 			!time.Now().Before(end):
-			return nil, s.last(nil) // a post office that stops ends a wait early: who still waits asks again
+			return nil, s.last(nil) // a post office that stops ends a wait early: a client that still waits asks again
 		case ctx.Err() != nil || mail.CodeOf(err) != mail.Timeout:
 			return nil, err
 		}
@@ -248,7 +248,7 @@ func ringRoute() route {
 	return rt
 }
 
-// ring answers that the caller was rung, or null. As with wait, the status may go out long before.
+// ring answers with the ring of the caller, or null. As with wait, the status may be sent long before.
 func ring(c *call) (any, error) {
 	q, err := input[wire.RingQuery](c)
 	if err != nil {
@@ -269,8 +269,8 @@ func ring(c *call) (any, error) {
 	return nil, err
 }
 
-// await has wait hand over what is to be the answer, within a time, and gives signs of life for each nothing that it
-// hands over until then. over says that the time is over, or that the post office stops.
+// await lets wait hand over the answer, for at most most, and sends a sign of life for each nil that it hands over
+// until then. over means that the time is over, or that the post office stops.
 func await[T any](c *call, s *stream, most time.Duration,
 	wait func(ctx context.Context, hand func(*T) error) error) (over bool, err error) {
 	ctx, cancel := c.api.streaming(c.r)
@@ -296,7 +296,8 @@ func (c *call) waitOnce(ctx context.Context, q mail.WaitQuery, end time.Time) (m
 	return c.room.Wait(ctx, q)
 }
 
-// alive sends white space, which says that the answer is to come, and finds out whether the client is still there.
+// alive sends white space, as a sign that the answer is still to come, and finds out whether the client is still
+// there.
 func (s *stream) alive() error {
 	if err := s.add([]byte("\n")); err != nil {
 		return err
@@ -304,8 +305,8 @@ func (s *stream) alive() error {
 	return s.flush()
 }
 
-// last sends v as the end of the stream. If that is all of it, its length goes before it: net/http would write the end
-// of a body without one only when the handler has returned, and the far end would wait for that.
+// last sends v as the end of the stream. If it is the whole stream, its length precedes it: net/http would end a
+// body without one only when the handler has returned, and the client would wait for that.
 func (s *stream) last(v any) error {
 	b, err := jsonx.Marshal(v)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// pipes is a listener whose connections are net.Pipes, so that time in a test is synctest's.
+// pipes is a listener whose connections are net.Pipes, so that tests run on synctest's time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -64,7 +64,7 @@ func inBubble(t *testing.T, run func(*testServer)) {
 	})
 }
 
-// open asks for a path and returns the response.
+// open requests a path and returns the response.
 func (s *testServer) open(ctx context.Context, path string, header ...string) *http.Response {
 	s.Helper()
 	return s.do(ctx, http.MethodGet, path, "", header...)
@@ -109,7 +109,7 @@ func (s *testServer) watching() int {
 	return room.watching
 }
 
-// field reads lines until one begins with name, and returns the rest of it.
+// field reads lines until one begins with name, and returns its rest.
 func field(t *testing.T, lines *bufio.Reader, name string) string {
 	t.Helper()
 	for {
@@ -161,7 +161,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestDeskEvents holds that the stream says at once to look, then where something happened, and is for the user only.
+// TestDeskEvents holds that the stream says at its start to look, then names the rooms that change, and is for the
+// user only.
 func TestDeskEvents(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		ctx, cancel := context.WithCancel(s.Context())
@@ -231,7 +232,7 @@ func TestSlowReader(t *testing.T) {
 		if n := s.watching(); n != 2 {
 			t.Errorf("%d watches, want 2", n)
 		}
-		go io.Copy(io.Discard, lines) // ends with the body
+		go io.Copy(io.Discard, lines) // it ends with the body
 		time.Sleep(defaultWriteTimeout + time.Second)
 		synctest.Wait()
 		if n := s.watching(); n != 1 {
@@ -240,7 +241,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestSlowReaderOfAPage holds that an answer which is not taken does not stay in memory.
+// TestSlowReaderOfAPage holds that an answer that is not read does not stay in memory.
 func TestSlowReaderOfAPage(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		for range 20 {
@@ -288,8 +289,8 @@ func TestWaitIsOver(t *testing.T) {
 	})
 }
 
-// TestWaitIsAnsweredAtOnce holds that an answer which comes before the first sign of life says how long it is, so that
-// nobody waits for its end.
+// TestWaitIsAnsweredAtOnce holds that an answer before the first sign of life declares its length, so that the
+// client need not wait for its end.
 func TestWaitIsAnsweredAtOnce(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		time.AfterFunc(time.Second, func() { s.send("hello") })
@@ -309,11 +310,12 @@ func TestWaitEndsWithItsClient(t *testing.T) {
 		if _, err := s.client.Do(r); err == nil {
 			t.Error("a wait ended without its client")
 		}
-		synctest.Wait() // a handler that is still there fails the bubble
+		synctest.Wait() // a handler that still runs fails the bubble
 	})
 }
 
-// TestWaitWhenThePostOfficeStops holds that a wait then ends as one whose time is over: who still waits asks again.
+// TestWaitWhenThePostOfficeStops holds that a wait then ends as if its time were over: a client that still waits
+// asks again.
 func TestWaitWhenThePostOfficeStops(t *testing.T) {
 	// before the first sign of life, and after it
 	for _, after := range []time.Duration{time.Second, 20 * time.Second} {
@@ -328,15 +330,15 @@ func TestWaitWhenThePostOfficeStops(t *testing.T) {
 	}
 }
 
-// TestWaitFails holds that an error which comes at once has its own status.
+// TestWaitFails holds that an immediate error has its own status.
 func TestWaitFails(t *testing.T) {
 	h, office := newTestAPI(t, Options{})
 	office.room("lab").fail = mail.Errorf(mail.NotFound, "there is no agent %q", "ann")
 	want{path: "/rooms/lab/wait", status: 404, detail: "no agent"}.check(t, h, nil)
 }
 
-// TestRing holds that one who waits to be rung sees that the post office is there, and is answered when it is rung,
-// when the time is over, and when the post office stops.
+// TestRing holds that a client that waits to be rung gets signs of life, and is answered when it is rung, when the
+// time is over, and when the post office stops.
 func TestRing(t *testing.T) {
 	for _, c := range []struct {
 		query, want string
@@ -360,14 +362,14 @@ func TestRing(t *testing.T) {
 		})
 	}
 	h, _ := newTestAPI(t, Options{})
-	// it takes a ring, which is more than to look
+	// the request takes a ring, which is more than reading
 	want{path: "/rooms/lab/ring?door=monitor", status: 405}.check(t, h, nil)
 	want{method: "POST", path: "/rooms/lab/ring?door=tmux", status: 400, detail: "rewake, monitor, channel"}.check(t,
 		h, nil)
 }
 
-// TestHook holds that what a client says, and where, reaches who answers it, and that a hook that waits is answered
-// when it is rung, when the time is over, and when the post office stops.
+// TestHook holds that a client's input, and its place, reach the code that answers it, and that a hook that waits is
+// answered when it is rung, when the time is over, and when the post office stops.
 func TestHook(t *testing.T) {
 	h, _ := newTestAPI(t, Options{})
 	in := wire.Hook{Dir: "/srv/a b", As: "小克", Environ: []string{"TMUX=a,b c", "SECRET=x", "PENNYPOST_ROOM=lab"}}
@@ -405,8 +407,8 @@ func TestHook(t *testing.T) {
 	}
 }
 
-// TestHookThatMayAsk holds that a client whose hook may wait for its person is not kept from its own dialog: by a slow
-// post office no longer than it takes to notice, by a fault not at all. A hook that waits sees that somebody is there.
+// TestHookThatMayAsk holds that a client whose hook may wait for its person still gets to its own dialog: a slow
+// post office delays it only until the delay is noticed, a fault not at all. A hook that waits gets signs of life.
 func TestHookThatMayAsk(t *testing.T) {
 	for _, c := range []struct {
 		said, want string
@@ -450,7 +452,7 @@ func TestExportBreaks(t *testing.T) {
 	})
 }
 
-// TestSlowWork holds that the time for sending a body does not run out while it is worked on.
+// TestSlowWork holds that the deadline of a body does not expire while the handler works on it.
 func TestSlowWork(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		s.office.room("lab").slow = 10 * bodyGrace
@@ -463,7 +465,7 @@ func TestSlowWork(t *testing.T) {
 	})
 }
 
-// TestSlowBody holds that a body which does not come is not waited for.
+// TestSlowBody holds that the server does not wait for a body that does not arrive.
 func TestSlowBody(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		began := time.Now()
@@ -477,7 +479,7 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
-// A body that comes by drops ends when it is later than its size allows; one that comes steadily may take long.
+// A body that trickles in ends when it is later than its size allows; a steady one may take long.
 func TestTrickledBody(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -487,7 +489,7 @@ func TestTrickledBody(t *testing.T) {
 		least  time.Duration
 	}{
 		{"a byte a second", 1, time.Second, 408, bodyGrace},
-		{"twice the slowest rate", 32 << 10, time.Second, 400, 20 * time.Second}, // not JSON, but all of it was read
+		{"twice the slowest rate", 32 << 10, time.Second, 400, 20 * time.Second}, // not JSON, but read to its end
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(s *testServer) {
@@ -520,7 +522,7 @@ func TestTrickledBody(t *testing.T) {
 	}
 }
 
-// A deadline of a body must not end what is answered long after the body was read, nor the next request.
+// The deadline of a body must not end a much later answer, nor the next request.
 func TestLongAnswerBehindABody(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://pennypost"+wire.Base+

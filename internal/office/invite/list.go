@@ -1,4 +1,4 @@
-// Package invite keeps which other machines may use a post office: the codes that let one in, each once, and the
+// Package invite records which other machines may use a post office: the codes that let one in, each once, and the
 // tokens of those that are in.
 package invite
 
@@ -25,17 +25,17 @@ import (
 
 // Bounds.
 const (
-	defaultGood = 30 * time.Minute // a code is typed at once, and stands in a terminal for long
+	defaultGood = 30 * time.Minute // a code is typed immediately, but stays visible in a terminal
 	maxGood     = 24 * time.Hour
-	// remembered is how long after its end it is known what became of a code, so that who uses it is told. Codes and
+	// remembered is how long an ended code's fate is known, so that a machine that uses the code is told. Codes and
 	// machines that have ended make room for others before that.
 	remembered  = 24 * time.Hour
-	maxCodes    = 100  // that can be used
+	maxCodes    = 100  // usable ones
 	maxMachines = 1000 // each costs a few hundred bytes
 	seenEvery   = 5 * time.Minute
 )
 
-// machine is a machine that was let in, as the file has it. What is exported changes under List.mu.
+// machine is a machine that was let in, as stored in the file. Exported fields change under List.mu.
 type machine struct {
 	wire.Machine
 	Sum string `json:"sum"` // SHA-256 of its token, in hex
@@ -44,11 +44,11 @@ type machine struct {
 	life *life.Life // of its token
 }
 
-// code is a code as the file has it.
+// code is a code as stored in the file.
 type code struct {
 	wire.OpenCode
 	Sum  string       `json:"sum"`            // SHA-256 of its secret, in hex
-	Used mail.Machine `json:"used,omitempty"` // by which machine
+	Used mail.Machine `json:"used,omitempty"` // by this machine
 }
 
 // file is the whole file.
@@ -57,7 +57,7 @@ type file struct {
 	Codes    []*code    `json:"codes"`
 }
 
-// List is who was let in, and how others may come in. Its methods may be called concurrently.
+// List is the list of machines that were let in, and of open codes. Its methods may be called concurrently.
 type List struct {
 	path string
 
@@ -66,10 +66,10 @@ type List struct {
 	saved   time.Time
 	guesses guesses
 
-	writing sync.Mutex // held while the file is written: what was written last must be the latest
+	writing sync.Mutex // held while the file is written, so that the latest write is the latest state
 }
 
-// Open returns the list in the file at path, which need not be there.
+// Open returns the list in the file at path, which need not exist.
 func Open(path string) (*List, error) {
 	l := &List{path: path}
 	if err := kept.Load(path, &l.file); err != nil {
@@ -83,7 +83,7 @@ func Open(path string) (*List, error) {
 	return l, nil
 }
 
-// begin makes what is not in the file.
+// begin makes the fields that are not in the file.
 func (m *machine) begin() {
 	m.pass = &mail.Pass{Machine: m.Name, Rooms: m.Rooms, Agent: m.Agent, ID: m.Sum[:min(len(m.Sum), 16)]}
 	m.life = life.New()
@@ -147,7 +147,8 @@ func check(ask wire.Invite, good time.Duration) error {
 	return nil
 }
 
-// Redeem uses a code up and lets a machine in. before is the pass of who asks, if it is in already: it may join again.
+// Redeem uses a code up and lets a machine in. before is the pass of the machine that asks, if it is in already: it
+// may join again.
 func (l *List) Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.Joined, error) {
 	name, err := mail.ParseMachine(string(ask.Machine))
 	if err != nil {
@@ -184,7 +185,7 @@ func (l *List) Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.J
 	return wire.Joined{Token: token, Machine: name, Rooms: m.Rooms, Agent: m.Agent, Expires: m.Expires}, nil
 }
 
-// use returns the code that may be used, and the machine in whose place the new one comes. The caller holds mu.
+// use returns the usable code, and the machine that the new one replaces. The caller holds mu.
 func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *mail.Pass, now mail.Time) (*code,
 	*machine, error) {
 	if err := l.guesses.check(from, now); err != nil {
@@ -231,7 +232,7 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 	return l.file.Codes[i], old, nil
 }
 
-// replace puts one machine in the place of another; either may be nil. The caller holds mu.
+// replace replaces one machine with another; either may be nil. The caller holds mu.
 func (l *List) replace(old, by *machine) {
 	l.file.Machines = slices.DeleteFunc(l.file.Machines, func(m *machine) bool { return m == old })
 	if by != nil {
@@ -242,7 +243,7 @@ func (l *List) replace(old, by *machine) {
 	})
 }
 
-// dropFirst takes the first element of a list away that is as asked for, and reports whether there is one.
+// dropFirst removes the first element of a list for which is is true, and reports whether there was one.
 func dropFirst[E any](list *[]E, is func(E) bool) bool {
 	i := slices.IndexFunc(*list, is)
 	if i >= 0 {
@@ -251,7 +252,7 @@ func dropFirst[E any](list *[]E, is func(E) bool) bool {
 	return i >= 0
 }
 
-// dropEnded forgets the machine whose time was over first, and reports whether there is one. The caller holds mu.
+// dropEnded forgets the machine whose time was over first, and reports whether there was one. The caller holds mu.
 func (l *List) dropEnded() bool {
 	var first *machine
 	for _, m := range l.file.Machines {
@@ -267,7 +268,7 @@ func (l *List) tidy(now mail.Time) {
 	l.file.Codes = slices.DeleteFunc(l.file.Codes, func(c *code) bool { return now.Sub(c.Expires) >= remembered })
 }
 
-// Admit returns what the machine with a token was let in for. ctx ends when the token does.
+// Admit returns the pass of the machine with a token. ctx ends when the token does.
 func (l *List) Admit(ctx context.Context, token string, from netip.Addr) (*mail.Pass, error) {
 	sum, now := sumOf(token), time.Now()
 	l.mu.Lock()
@@ -284,17 +285,17 @@ func (l *List) Admit(ctx context.Context, token string, from netip.Addr) (*mail.
 	m.Seen, m.From = mail.TimeOf(now), addr(from)
 	late := now.Sub(l.saved) >= seenEvery
 	if late {
-		l.saved = now // of many calls, one writes
+		l.saved = now // only one of many calls writes
 	}
 	l.mu.Unlock()
 	if late {
-		_ = l.save() // when a machine was last seen is worth no error
+		_ = l.save() // a lost time of the last visit is no error
 	}
 	return m.pass, nil
 }
 
-// Life returns that of the token of a machine with a pass, nil if it is let in no more. Without an id it is any token
-// of the machine.
+// Life returns the life of the token of a machine with a pass, nil if it is no longer let in. Without an id it is
+// any token of the machine.
 func (l *List) Life(name mail.Machine, id string) *life.Life {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -318,7 +319,7 @@ func revoked() error {
 const again = "To let it in again, type where the post office is: pennypost invite, and on that machine the line " +
 	"that it prints"
 
-// All returns the machines by name, and the codes that can be used.
+// All returns the machines by name, and the usable codes.
 func (l *List) All() wire.Invites {
 	now := mail.TimeOf(time.Now())
 	out := wire.Invites{Machines: []wire.Machine{}, Codes: []wire.OpenCode{}}
@@ -335,7 +336,7 @@ func (l *List) All() wire.Invites {
 	return out
 }
 
-// Revoke takes back what a machine was let in for, or a code, by its id. What the machine has open ends.
+// Revoke revokes the access of a machine, or a code, by its id. The machine's open calls end.
 func (l *List) Revoke(name string) error {
 	l.mu.Lock()
 	before := len(l.file.Machines) + len(l.file.Codes)
@@ -345,7 +346,7 @@ func (l *List) Revoke(name string) error {
 		}
 		return string(m.Name) == name
 	})
-	if before == len(l.file.Machines)+len(l.file.Codes) { // a machine may be called as an id is
+	if before == len(l.file.Machines)+len(l.file.Codes) { // a machine's name may look like an id
 		l.file.Codes = slices.DeleteFunc(l.file.Codes, func(c *code) bool { return c.Used == "" && c.ID == name })
 	}
 	left := len(l.file.Machines) + len(l.file.Codes)
@@ -387,7 +388,7 @@ func notSaved(what string, err error) error {
 		Msg: "the list of machines cannot be written: " + what + ". Make room on the disk, and try again"}
 }
 
-// sumOf is by what a secret is known. Comparing sums tells nothing about the secret by its timing.
+// sumOf returns the sum by which a secret is known. Comparing sums reveals nothing about the secret through timing.
 func sumOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

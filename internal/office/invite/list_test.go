@@ -27,7 +27,7 @@ func open(t *testing.T, path string) *List {
 	return l
 }
 
-// code makes one and returns what is sent of it.
+// code makes a code and returns its secret.
 func (l *List) code(t *testing.T, ask wire.Invite) string {
 	t.Helper()
 	secret, _, err := l.Invite(ask)
@@ -41,7 +41,7 @@ func (l *List) join(secret string, as mail.Machine, before *mail.Pass) (wire.Joi
 	return l.Redeem(wire.Join{Secret: secret, Machine: as}, here, before)
 }
 
-// TestCodes holds that a code lets in one machine, once, in its time, and that whoever comes too late is told.
+// TestCodes holds that a code lets in one machine, once, within its time, and that a late user is told why.
 func TestCodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "joined.json")
@@ -69,7 +69,7 @@ func TestCodes(t *testing.T) {
 		l = open(t, path) // it says the same after a restart
 		refused(first, "other", mail.Denied, "has been used")
 		refused(late, "other", mail.Denied, "was good until")
-		time.Sleep(25 * time.Hour) // and is forgotten in the end
+		time.Sleep(25 * time.Hour) // the code is forgotten in the end
 		refused(late, "other", mail.Denied, "no such code")
 		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), first) ||
 			strings.Contains(string(text), in.Token) {
@@ -81,7 +81,7 @@ func TestCodes(t *testing.T) {
 	})
 }
 
-// TestMachines holds that a token lets in for its time, after a restart too, and that its end is told.
+// TestMachines holds that a token is valid for its time, even after a restart, and that its end is reported.
 func TestMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "joined.json")
@@ -101,7 +101,7 @@ func TestMachines(t *testing.T) {
 			all.Machines[0].Seen == 0 {
 			t.Errorf("All = %+v", all)
 		}
-		// the same machine joins again, and the token before is void
+		// the same machine joins again, and its previous token is void
 		again, err := l.join(l.code(t, wire.Invite{For: 60}), "box", pass)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestMachines(t *testing.T) {
 		if _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown {
 			t.Errorf("after a restart: %v", err)
 		}
-		third, err := l.join(l.code(t, wire.Invite{}), "box", nil) // its name is free, for it is out
+		third, err := l.join(l.code(t, wire.Invite{}), "box", nil) // its name is free, because it is out
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestMachines(t *testing.T) {
 	})
 }
 
-// TestGuessing holds that wrong codes are counted by where they come from, and keep nobody else out.
+// TestGuessing holds that wrong codes are counted by origin, and block no one else.
 func TestGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := open(t, filepath.Join(t.TempDir(), "joined.json"))
@@ -171,7 +171,7 @@ func TestGuessing(t *testing.T) {
 	})
 }
 
-// TestNotWritten holds that nobody is let in, and no code used up, where that cannot be written.
+// TestNotWritten holds that no machine is let in, and no code used up, if that cannot be written.
 func TestNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, filepath.Join(dir, "home", "joined.json"))
@@ -196,9 +196,9 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
-// TestP12_WhatHasEndedMakesRoom has a machine for tests join anew for each run, under another name, for a minute.
-// However often it does, it is let in: neither codes that were used nor machines whose time is over keep others out.
-// What can be used is bounded all the same.
+// TestP12_WhatHasEndedMakesRoom makes a test machine join again for each run, under another name, for a minute.
+// However often it does, it is let in: neither used codes nor machines whose time is over keep others out. The
+// usable ones are bounded all the same.
 func TestP12_WhatHasEndedMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := open(t, filepath.Join(t.TempDir(), "joined.json"))

@@ -15,13 +15,13 @@ type Connections struct {
 	mu    sync.Mutex
 	n     int
 	local int       // of n, over the Unix socket
-	Since time.Time // when n was last zero for the first time
+	Since time.Time // when n last became zero
 }
 
-// Note is the server's ConnState.
+// Note is the server's ConnState callback.
 func (c *Connections) Note(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
-		return // of every request
+		return // these states come with every request
 	}
 	local := gate.Local(conn)
 	c.mu.Lock()
@@ -42,7 +42,7 @@ func (c *Connections) Note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// Size returns how many connections are open.
+// Size returns the number of open connections.
 func (c *Connections) Size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *Connections) counts() (tcp, all int) {
 	return c.n - c.local, c.n
 }
 
-// Alone returns how long nobody has been connected.
+// Alone returns how long there has been no connection.
 func (c *Connections) Alone() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,17 +17,17 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// Listeners are where a post office can be reached.
+// Listeners are the listeners of a post office.
 type Listeners struct {
 	socket net.Listener
 	TCP    net.Listener // nil: none
-	twin   net.Listener // on the same port, where browsers look too; nil: none
+	twin   net.Listener // on the same port, at the other address that browsers try; nil: none
 	TLS    net.Listener // for other machines; nil: none
 	tokens net.Listener // a Unix socket for other users, where only tokens count; nil: none
-	Cert   *Certificate // of tls
+	Cert   *Certificate // of TLS
 }
 
-// All returns the listeners there are.
+// All returns the listeners that are not nil.
 func (l Listeners) All() []net.Listener {
 	var all []net.Listener
 	for _, one := range []net.Listener{l.socket, l.TCP, l.twin, l.TLS, l.tokens} {
@@ -45,7 +45,7 @@ func (l Listeners) Close() {
 	}
 }
 
-// listen opens the Unix socket and, unless told otherwise, TCP.
+// Open opens the Unix socket and the other configured listeners.
 func Open(cfg *config.Config, log *slog.Logger) (Listeners, error) {
 	var at Listeners
 	err := cfg.CheckServe()
@@ -68,13 +68,12 @@ func Open(cfg *config.Config, log *slog.Logger) (Listeners, error) {
 	return at, nil
 }
 
-// listenUnix listens on the socket of home. The caller holds the home's lock, so a socket that is there belongs to
-// nobody any more.
+// listenUnix listens on the socket of home. The caller holds the home's lock, so an existing socket is a leftover.
 func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Listener, error) {
 	if err := home.CheckSocket(true); err != nil {
 		return nil, err
 	}
-	// Until it has its mode the directory, which is the owner's alone, keeps others out.
+	// Until the socket has its mode, the directory, which only the owner can enter, keeps others out.
 	l, err := listenSocket(home.Socket(), 0o600)
 	if err != nil {
 		return nil, err
@@ -82,7 +81,7 @@ func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Lis
 	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
 }
 
-// listenSocket listens on a Unix socket with a mode. One that is there is nobody's any more.
+// listenSocket listens on a Unix socket with a mode. It replaces an existing socket, which is a leftover.
 func listenSocket(path string, mode fs.FileMode) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket: %w", err)
@@ -98,8 +97,8 @@ func listenSocket(path string, mode fs.FileMode) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// listenTokens listens where processes of other users may come, which nothing but a token lets in: a container or a
-// user of its own that has the socket in reach cannot take what the data directory holds.
+// listenTokens listens for processes of other users, which only a token lets in: a container or a separate user that
+// can reach the socket cannot read the data directory.
 func listenTokens(cfg *config.Config) (net.Listener, error) {
 	path := cfg.TokenSocket
 	if path == "" {
@@ -119,7 +118,7 @@ func listenTokens(cfg *config.Config) (net.Listener, error) {
 	return l, nil
 }
 
-// listenTCP listens where cfg says. At the default address it puts up with somebody else being there.
+// listenTCP listens at the configured address. At the default address it tolerates that another process is there.
 func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, err error) {
 	address := cfg.Listen
 	if address == config.NoTCP {
@@ -140,12 +139,12 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 	return tcp, twin, nil
 }
 
-// portTries is how many ports are tried, of those that the system chooses, for one that is free at both addresses.
+// portTries is how many of the ports that the system chooses are tried to find one that is free at both addresses.
 const portTries = 10
 
-// listenBoth listens at the address and, where that is one at which browsers look for a name below localhost, at the
-// other of the two: they try the one of IPv6 first. Who listened at the one that we leave free would be taken for us,
-// and be sent what logs the person in.
+// listenBoth listens at the address and, if that is one at which browsers look for a name below localhost, at the
+// other of the two: they try the IPv6 one first. A process at the address that we left free would be taken for us,
+// and would get the secrets that log the person in.
 func listenBoth(address string) (tcp, twin net.Listener, err error) {
 	for range portTries {
 		if tcp, err = net.Listen("tcp", address); err != nil {
@@ -167,7 +166,8 @@ func listenBoth(address string) (tcp, twin net.Listener, err error) {
 	return nil, nil, fmt.Errorf("browsers would take whoever is there for the post office: %w", err)
 }
 
-// twinOf returns at which address browsers look besides ip; none if they do not look at ip, or it is all addresses.
+// twinOf returns the other address at which browsers look; none if they do not look at ip, or if ip is all
+// addresses.
 func twinOf(ip netip.Addr) netip.Addr {
 	switch v4 := netip.AddrFrom4([4]byte{127, 0, 0, 1}); ip {
 	case v4, netip.IPv4Unspecified():
@@ -178,7 +178,8 @@ func twinOf(ip netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// assigned reports whether this machine has the address. One without IPv6 has no ::1, and nobody can listen there.
+// assigned reports whether this machine has the address. A machine without IPv6 has no ::1, and no process can
+// listen there.
 func assigned(ip netip.Addr) bool {
 	all, err := net.InterfaceAddrs()
 	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {

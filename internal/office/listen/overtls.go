@@ -38,7 +38,7 @@ func listenTLS(cfg *config.Config, log *slog.Logger) (net.Listener, *Certificate
 	return l, keep, nil
 }
 
-// loadCertificate returns the certificate that cfg names, or the post office's own for where it listens.
+// loadCertificate returns the certificate that cfg names, or the post office's own for the host at which it listens.
 func loadCertificate(cfg *config.Config, host string) (*tls.Certificate, error) {
 	if cfg.TLS.Cert == "" {
 		cert, err := selfsigned.Keep(cfg.Home.TLS(), namesOf(cfg, host), time.Now())
@@ -51,7 +51,7 @@ func loadCertificate(cfg *config.Config, host string) (*tls.Certificate, error) 
 	return &cert, nil
 }
 
-// namesOf returns by what names and addresses other machines may know the one that listens at host.
+// namesOf returns the names and addresses by which other machines may know a listener at host.
 func namesOf(cfg *config.Config, host string) []string {
 	names := HostNames(cfg)
 	ip, err := netip.ParseAddr(host)
@@ -68,7 +68,7 @@ func namesOf(cfg *config.Config, host string) []string {
 	return append(names, "localhost", "127.0.0.1", "::1")
 }
 
-// HostNames returns the names of this machine that may stand in the Host header of what came over TLS: nobody outside
+// HostNames returns the names of this machine that the Host header of a request over TLS may have: no outsider
 // decides where they lead, as they could with a domain of their own.
 func HostNames(cfg *config.Config) (names []string) {
 	if u, err := url.Parse(cfg.TLS.URL); err == nil && u.Hostname() != "" {
@@ -84,7 +84,7 @@ func HostNames(cfg *config.Config) (names []string) {
 	return names
 }
 
-// addresses returns those of this machine that others may reach, the likeliest first: of a private network, IPv4.
+// addresses returns this machine's addresses that others may reach, the likeliest first: on a private network, IPv4.
 func addresses() (ips []netip.Addr) {
 	all, _ := net.InterfaceAddrs()
 	for _, a := range all {
@@ -110,11 +110,11 @@ func addresses() (ips []netip.Addr) {
 	return ips
 }
 
-// reloadCert is how often the certificate is looked at again while the post office runs: one of its own is made anew
-// before it ends, and others are replaced by whoever keeps them.
+// reloadCert is how often the running post office checks the certificate: its own is made again before it expires,
+// and others are replaced by their keepers.
 const reloadCert = time.Hour
 
-// certKeeper has the certificate for other machines.
+// Certificate is the certificate for other machines.
 type Certificate struct {
 	load func() (*tls.Certificate, error)
 	log  *slog.Logger
@@ -124,7 +124,7 @@ type Certificate struct {
 	at   time.Time // when it was loaded
 }
 
-// Current returns the certificate that new connections are shown.
+// Current returns the certificate for new connections.
 func (k *Certificate) Current() *tls.Certificate {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,17 +140,17 @@ func (k *Certificate) Current() *tls.Certificate {
 	return k.cert
 }
 
-// Fingerprint returns that of the certificate, as a person compares it.
+// Fingerprint returns the fingerprint of the certificate, in the form that a person compares.
 func (k *Certificate) Fingerprint() string { return selfsigned.Fingerprint(k.Current().Certificate[0]) }
 
-// Config returns how connections are secured. They speak no HTTP/2: its streams would share the deadlines of one
-// connection.
+// Config returns the TLS configuration of connections. They speak no HTTP/2: its streams would share the deadlines
+// of one connection.
 func (k *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.Current(), nil }}
 }
 
-// ForPhones returns the address at which other machines reach what listens.
+// ForPhones returns the address at which other machines reach the listeners.
 func ForPhones(cfg *config.Config, at Listeners) string {
 	l := at.TLS
 	if l == nil {
@@ -162,7 +162,8 @@ func ForPhones(cfg *config.Config, at Listeners) string {
 	return ForOthers(cfg, at)
 }
 
-// ForOthers is forPhones, and where nothing but the end of a tunnel could be at the address, that.
+// ForOthers returns the address for other machines. If no other machine can reach it directly, it may be the end of
+// a tunnel.
 func ForOthers(cfg *config.Config, at Listeners) string {
 	if cfg.TLS.URL != "" {
 		return strings.TrimSuffix(cfg.TLS.URL, "/")

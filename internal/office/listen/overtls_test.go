@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestCertificateOfOnesOwn holds that the files that [tls] names are used, and looked at again when they are replaced.
+// TestCertificateOfOnesOwn holds that the files that [tls] names are used, and read again when they are replaced.
 func TestCertificateOfOnesOwn(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a.pem"), filepath.Join(dir, "b.pem")

@@ -13,15 +13,15 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// How the file descriptors of the process are divided. Rooms, bridges and temporary files need some when every
-// connection that there may be is open, or a full house would stop journals; and whoever fills the TCP port must not
-// keep out the owner of the Unix socket.
+// How the process divides its file descriptors. Rooms, bridges and temporary files need some even when all possible
+// connections are open, or a full house would stop journals; and clients that fill the TCP port must not keep out
+// the owner of the Unix socket.
 const (
-	minSpare = 32   // for files at least
-	maxSpare = 4096 // and at most; in between a quarter
+	minSpare = 32   // the minimum for files
+	maxSpare = 4096 // the maximum; in between, a quarter
 )
 
-// maxConnections returns how many connections may be open at a time, over TCP and in all. 0: any number.
+// maxConnections returns how many connections may be open at a time, over TCP and in all. 0: no limit.
 func maxConnections() (tcp, all int) {
 	files := openFiles()
 	if files == 0 {
@@ -32,20 +32,20 @@ func maxConnections() (tcp, all int) {
 }
 
 // shedder is a listener that closes connections for which there are no file descriptors, instead of leaving them in
-// the kernel's queue. The process is in trouble then, and says so once.
+// the kernel's queue. The process then logs its trouble once.
 type shedder struct {
 	net.Listener
 	connections *Connections
 	log         *slog.Logger
 
-	tcp, all int // connections at most; 0: any number
+	tcp, all int // limits of connections; 0: none
 
 	mu      sync.Mutex
-	reserve *os.File  // a descriptor to accept with when there is none, and so to close
+	reserve *os.File  // a descriptor with which to accept and close a connection when there is no other
 	last    time.Time // when a connection was last shed
 }
 
-// Shed returns a listener whose connections are among c, and are shed when there are too many.
+// Shed returns a listener whose connections are counted in c, and are shed when there are too many.
 func (c *Connections) Shed(l net.Listener, log *slog.Logger) net.Listener {
 	s := &shedder{Listener: l, connections: c, log: log}
 	s.tcp, s.all = maxConnections()
@@ -53,7 +53,7 @@ func (c *Connections) Shed(l net.Listener, log *slog.Logger) net.Listener {
 	return s
 }
 
-// calm is how long nothing must have been shed for the next time to be told.
+// calm is how long no connection must have been shed before shedding is logged again.
 const calm = 10 * time.Second
 
 // Accept implements net.Listener.
@@ -69,7 +69,7 @@ func (s *shedder) Accept() (net.Conn, error) {
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 			s.tell("no file descriptors are left")
 			if !s.acceptWithReserve() {
-				time.Sleep(50 * time.Millisecond) // somebody will close one
+				time.Sleep(50 * time.Millisecond) // one will be closed
 			}
 		default:
 			return nil, err
@@ -83,7 +83,7 @@ func (s *shedder) admits(conn net.Conn) bool {
 	return s.all == 0 || all < s.all && (local || tcp < s.tcp)
 }
 
-// tell says that connections are shed, once for as long as that goes on.
+// tell logs that connections are shed, once for each period of shedding.
 func (s *shedder) tell(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *shedder) acceptWithReserve() bool {
 	}
 	s.reserve.Close()
 	if l, ok := s.Listener.(interface{ SetDeadline(time.Time) error }); ok {
-		// another listener's connection may have gone meanwhile
+		// the connection of another listener may have closed meanwhile
 		_ = l.SetDeadline(time.Now().Add(10 * time.Millisecond))
 		defer func() { _ = l.SetDeadline(time.Time{}) }()
 	}
@@ -117,7 +117,7 @@ func (s *shedder) acceptWithReserve() bool {
 	return err == nil
 }
 
-// refuseConn closes a connection with as much of an answer as needs no waiting.
+// refuseConn closes a connection after an answer that can be written without waiting.
 func refuseConn(conn net.Conn) {
 	const body = "this post office has as many connections as it can; try again in a moment\n"
 	_ = conn.SetDeadline(time.Now().Add(time.Millisecond))

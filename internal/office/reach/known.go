@@ -18,25 +18,24 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// knownDoors are the doors of agents that are known on this machine: by the configuration, by what sessions told, by
-// who waits, and by other machines.
+// Known are the doors of agents that this machine knows: from the configuration, from sessions, from waiting
+// processes, and from other machines.
 type Known struct {
 	cfg       *config.Config
 	log       *slog.Logger
-	Sessions  sessions.List      // of agents' clients, as their hooks told
-	Listeners door.Listeners     // where processes beside sessions wait
-	Machines  remote.Machines    // that use this post office from elsewhere
+	Sessions  sessions.List      // of agents' clients, as reported by their hooks
+	Listeners door.Listeners     // where processes alongside sessions wait
+	Machines  remote.Machines    // other machines that use this post office
 	Claude    *door.ClaudeSocket // the doors of such sessions
 	Codex     *door.Codex
-	tmux      wake.Waker // the last of doors, where it is turned on
+	tmux      wake.Waker // the last door, if it is turned on
 	Copilot   *door.CopilotNotes
 	Turns     *door.Turns // of agents without a session, over ACP
-	program   string      // this one
-	Changed   func()      // is told of other doors than before; the ringers of this machine have been told
+	program   string      // this program
+	Changed   func()      // called when doors have changed; the ringers of this machine have been told by then
 }
 
-// newKnownDoors returns the doors that are known at a start. look is told that the doors of agents in a room have
-// changed.
+// New returns the doors that are known at a start. It calls look when the doors of agents in a room have changed.
 func New(cfg *config.Config, log *slog.Logger, look func(mail.RoomName)) *Known {
 	k := &Known{cfg: cfg, log: log, Changed: func() {}}
 	k.Copilot = &door.CopilotNotes{Sessions: &k.Sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
@@ -56,7 +55,7 @@ func New(cfg *config.Config, log *slog.Logger, look func(mail.RoomName)) *Known 
 	return k
 }
 
-// doors returns the doors that the configuration gives to the agents of a room.
+// Configured returns the doors in the configuration for the agents of a room.
 func (k *Known) Configured(name mail.RoomName) *wake.Doors {
 	list := k.cfg.For(name).Wake
 	var entries []wake.Entry
@@ -72,8 +71,8 @@ func (k *Known) Configured(name mail.RoomName) *wake.Doors {
 	return wake.NewDoors(entries...)
 }
 
-// Ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the
-// configured ones those that lead anywhere.
+// Ladder returns the doors of an agent in the order in which they are tried: those of its session, then the
+// configured ones that lead anywhere.
 func (k *Known) Ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
 	s := k.Sessions.Look(room, agent)
 	out := k.sessionDoors(&s, room, agent)
@@ -93,14 +92,14 @@ func (k *Known) sessionDoors(s *sessions.Session, room mail.RoomName, agent mail
 			out = append(out, w)
 		}
 	}
-	out = append(out, k.Listeners.Doors(room, agent)...) // of processes beside the session
+	out = append(out, k.Listeners.Doors(room, agent)...) // of processes alongside the session
 	return append(out, k.Machines.Doors(room, agent)...)
 }
 
 // ClaudeDir is Claude Code's own directory.
 func ClaudeDir() string { return clientDir("CLAUDE_CONFIG_DIR", ".claude") }
 
-// clientDir returns a client's own directory: that which a variable names, else the usual one.
+// clientDir returns a client's own directory: the one that a variable names, or the usual one.
 func clientDir(variable, usual string) string {
 	if dir := os.Getenv(variable); dir != "" {
 		return dir
@@ -112,12 +111,12 @@ func clientDir(variable, usual string) string {
 	return filepath.Join(home, usual)
 }
 
-// Meet notes what a client's hook told of a session.
+// Meet records a session as a client's hook reported it.
 func (k *Known) Meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a *mail.Access) {
 	defer k.Changed()
 	agent := brief.Agent
 	switch {
-	case t.Sub: // whose parent has told
+	case t.Sub: // its parent's hooks report it
 	case t.Moment == mail.SessionEnd:
 		k.Sessions.Drop(room, agent, t.Session)
 		k.Listeners.End(room, agent, t.Session)
@@ -133,7 +132,7 @@ func (k *Known) Meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a *
 	}
 }
 
-// Join notes what a connection told of its session, if no hook has told of that: an MCP server alone has doors, too.
+// Join records the session of a connection, if no hook has reported it: an MCP server alone has doors, too.
 func (k *Known) Join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *mail.Access) {
 	s := sessions.Session{
 		Room: room, Agent: agent, Client: p.Client, ID: a.Session, Dir: a.Dir, Version: a.Version, Process: p.Process,
@@ -148,8 +147,7 @@ func (k *Known) Join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *m
 	k.Changed()
 }
 
-// wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes
-// come last.
+// wakers turns one agent's configuration into doors, in the order in which they are tried: keystrokes last.
 func (k *Known) wakers(w *config.Wake) (out []wake.Waker) {
 	limit := time.Duration(w.Timeout)
 	if w.OpenCode != "" {
@@ -157,7 +155,8 @@ func (k *Known) wakers(w *config.Wake) (out []wake.Waker) {
 			Timeout: limit})
 	}
 	if len(w.Exec) > 0 {
-		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
+		// A process started by a command inside an agent's session, perhaps the post office itself, must not pass
+		// that session on.
 		out = append(out, &door.Exec{
 			Argv: w.Exec, Env: config.WithoutAgent(os.Environ()), Dir: string(k.cfg.Home), Home: string(k.cfg.Home),
 			Timeout: limit, Log: k.log,
@@ -180,7 +179,7 @@ func (k *Known) wakers(w *config.Wake) (out []wake.Waker) {
 	return out
 }
 
-// doorsHere returns the doors of an agent on this machine.
+// Here returns the doors of an agent on this machine.
 func (k *Known) Here(room mail.RoomName, agent mail.Name) []wake.Waker {
 	var configured []wake.Waker
 	for who, w := range k.cfg.For(room).Wake {
@@ -191,14 +190,14 @@ func (k *Known) Here(room mail.RoomName, agent mail.Name) []wake.Waker {
 	return k.Ladder(room, agent, configured)
 }
 
-// Offers returns by which doors the agents of this machine can be rung.
+// Offers returns the doors by which the agents of this machine can be rung.
 func (k *Known) Offers() []remote.Offer {
 	programs := append(k.Sessions.Programs(), k.Listeners.Waiting()...)
 	slices.SortStableFunc(programs, func(a, b sessions.Program) int {
 		return cmp.Or(cmp.Compare(a.Room, b.Room), cmp.Compare(a.Agent, b.Agent))
 	})
 	programs = slices.CompactFunc(programs, func(a, b sessions.Program) bool {
-		return a.Room == b.Room && a.Agent == b.Agent // the first is the one of the session
+		return a.Room == b.Room && a.Agent == b.Agent // the first is the session's
 	})
 	out := []remote.Offer{}
 	for _, p := range programs {

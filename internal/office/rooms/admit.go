@@ -13,14 +13,14 @@ import (
 )
 
 // admissions are the machines that the person has admitted here, or to the cluster of "pennypost cluster". Each room
-// in which this machine is admits them, as soon as it is open.
+// of this machine admits them as soon as it is open.
 type admissions struct {
 	home   config.Home
-	anyone bool // whoever has the servers' password comes in
+	anyone bool // any machine with the servers' password is admitted
 
 	mu   sync.Mutex
 	list map[mail.Machine]admission
-	// known is all of them, as of read.
+	// known caches all of them, as of read.
 	known map[mail.Machine]mail.MachineKey
 	read  time.Time
 }
@@ -29,7 +29,7 @@ type admissions struct {
 const readClusterEvery = 2 * time.Second
 
 type admission struct {
-	Key string    `json:"key"` // as mail.KeyText has it
+	Key string    `json:"key"` // in the form of mail.KeyText
 	At  mail.Time `json:"at"`
 }
 
@@ -42,7 +42,7 @@ func (a *admissions) open(cfg *config.Config) error {
 	return nil
 }
 
-// all returns the machines that are admitted. One without a key was removed. The answer is not to be changed.
+// all returns the admitted machines. One without a key was removed. The caller must not change the map.
 func (a *admissions) all() map[mail.Machine]mail.MachineKey {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (a *admissions) readLocked() map[mail.Machine]mail.MachineKey {
 	return all
 }
 
-// knows reports whether a key is that of a machine that is admitted.
+// knows reports whether a key belongs to an admitted machine.
 func (a *admissions) knows(key []byte) bool {
 	for _, x := range a.all() {
 		if len(key) > 0 && bytes.Equal(x.Key, key) {
@@ -81,7 +81,7 @@ func (a *admissions) knows(key []byte) bool {
 	return false
 }
 
-// change has the list changed and written down.
+// change changes the list and writes it to disk.
 func (a *admissions) change(f func(list map[mail.Machine]admission)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

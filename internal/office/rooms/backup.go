@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// Backup adds a room. One that was removed meanwhile is left out. Of one that cannot be opened the files are taken as
-// they stand: whatever is wrong with it, that must not cost the backup of the others.
+// Backup adds a room. A room that was removed meanwhile is left out. If a room cannot be opened, its files are
+// copied as they are: its fault must not cost the backup of the others.
 func (o *Set) Backup(ctx context.Context, name mail.RoomName, to *backup.Writer) error {
 	if !o.Exists(name) {
 		return nil
@@ -40,8 +40,8 @@ func (o *Set) Backup(ctx context.Context, name mail.RoomName, to *backup.Writer)
 	return to.Room(name, files, kept, errors.Join(err, bad))
 }
 
-// snapshot keeps the room open only until its files are open: a slow reader keeps it from nothing. A room that was
-// closed is closed again at once, or the backup of many rooms would soon have as many open as there may be.
+// snapshot keeps the room open only until its files are open, so a slow reader does not hold the room. It closes a
+// room that was closed before; otherwise a backup of many rooms would soon reach the limit of open rooms.
 func (o *Set) snapshot(ctx context.Context, name mail.RoomName) (*jsonl.Snapshot, error) {
 	open, _, _ := o.LastKnown(name)
 	e, err := o.Borrow(ctx, name)
@@ -50,8 +50,8 @@ func (o *Set) snapshot(ctx context.Context, name mail.RoomName) (*jsonl.Snapshot
 	}
 	files, err := e.files.Snapshot(ctx)
 	o.GiveBack(e, name)
-	if !open { // nor was anybody to be woken there
-		_ = o.Sweep(func(x *Entry) bool { return x == e && x.users == 0 && x.Bridges.Len() == 0 }) // which logs
+	if !open { // and no agent had to be woken there
+		_ = o.Sweep(func(x *Entry) bool { return x == e && x.users == 0 && x.Bridges.Len() == 0 }) // Sweep logs errors
 	}
 	return files, err
 }

@@ -8,27 +8,27 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// maxPreview is in characters: what two lines of a row show.
+// maxPreview is in characters: two lines of a row.
 const maxPreview = 160
 
 func previewOf(body string) string { return markdown.Preview(body, maxPreview) }
 
-// observer is what a room tells.
+// observer returns the callbacks of a room.
 func (o *Set) observer(name mail.RoomName) mailroom.Observer {
 	out := o.Metrics.observer()
 	out.Changed = func() { o.Bell.ring(name) }
 	return out
 }
 
-// deskBell tells whoever watches the desk in which rooms something has happened.
+// deskBell tells the watchers of the desk which rooms have changed.
 type deskBell struct {
 	mu    sync.Mutex
 	count uint64                   // of rings
 	last  map[mail.RoomName]uint64 // the last ring of each room; "": of all
-	heard chan struct{}            // closed by the next ring; nil: nobody waits for it
+	heard chan struct{}            // closed by the next ring; nil: no one waits
 }
 
-// ring says that something has happened in a room, or in one that is no more if name is "".
+// ring reports a change in a room, or the removal of a room if name is "".
 func (b *deskBell) ring(name mail.RoomName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,8 +43,8 @@ func (b *deskBell) ring(name mail.RoomName) {
 	}
 }
 
-// Since returns the rooms that rang after a number of rings, and how many there are by now. next is closed by the
-// next, if there are none.
+// Since returns the rooms that rang after the first count rings, and the current number of rings. If there are none,
+// the next ring closes next.
 func (b *deskBell) Since(count uint64) (rang []mail.RoomName, now uint64, next <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"pennypost/internal/office/bridge"
 )
 
-// bridgesDir is where a room's bridges keep what they need, and by whose presence a start knows rooms that want to be
-// open.
+// bridgesDir is the directory of the state of a room's bridges. Its presence tells a start to open the room.
 func (o *Set) bridgesDir(name mail.RoomName) string { return filepath.Join(o.Dir(name), "bridges") }
 
 // startBridges starts the bridges of a room that was just opened.
@@ -26,7 +25,7 @@ func (o *Set) startBridges(e *Entry, name mail.RoomName, log *slog.Logger) error
 	return e.Reconcile(context.Background())
 }
 
-// Reconcile has those bridges run that the room knows and whose directories are on this machine.
+// Reconcile runs the bridges that the room knows and whose directories are on this machine, and no others.
 func (e *Entry) Reconcile(ctx context.Context) error {
 	return e.Bridges.Reconcile(func() ([]mail.BridgeStatus, error) {
 		all, err := e.Room.As(mail.User).Bridges(ctx)
@@ -37,14 +36,14 @@ func (e *Entry) Reconcile(ctx context.Context) error {
 // Elsewhere reports whether another machine runs a bridge.
 func (e *Entry) Elsewhere(b *mail.Bridge) bool { return b.Machine != "" && b.Machine != e.machine }
 
-// followBridges has bridges start and stop that are added and removed on other machines, until ctx ends.
+// followBridges starts and stops bridges as other machines add and remove them, until ctx ends.
 func (e *Entry) followBridges(ctx context.Context, log *slog.Logger) {
 	w, err := e.Room.As(mail.System).Watch(ctx, e.Room.Shown())
 	if err != nil {
 		return // the room is closed
 	}
 	defer w.Close()
-	if err := e.Reconcile(ctx); err != nil { // what came before it was watched
+	if err := e.Reconcile(ctx); err != nil { // for changes before the watch began
 		log.Error("bridges", "err", err)
 	}
 	for {
@@ -60,15 +59,15 @@ func (e *Entry) followBridges(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Bounds of the rooms without bridges and configured doors that a start opens.
+// Bounds of the rooms that a start opens although they have no bridges or configured doors.
 const (
 	recentRooms = 32
 	recentTime  = 24 * time.Hour
 )
 
-// Resume opens the rooms that have bridges, doors, or mail that is to be sent later or that the person is to be told
-// of: somebody has to notice what others write there, and who was to be woken when the post office was last killed. In
-// rooms where something happened lately there may be sessions, whose doors are not known yet.
+// Resume opens the rooms that have bridges, doors, or mail that must be sent later or announced to the person: the
+// post office must notice what others write there, and whom to wake since it was last killed. Rooms with recent
+// activity may have sessions whose doors are not known yet.
 func (o *Set) Resume(ctx context.Context) {
 	names, err := o.Names()
 	if err != nil {
@@ -89,7 +88,7 @@ func (o *Set) Resume(ctx context.Context) {
 	}
 }
 
-// recent returns the rooms to which something was written lately, the latest first, and not too many.
+// recent returns the rooms that were written to recently, the latest first, up to a limit.
 func (o *Set) recent(names []mail.RoomName) []mail.RoomName {
 	written := make(map[mail.RoomName]time.Time)
 	for _, name := range names {
@@ -103,8 +102,7 @@ func (o *Set) recent(names []mail.RoomName) []mail.RoomName {
 	return latest[:min(len(latest), recentRooms)]
 }
 
-// Troubles returns how many bridges run, and what is wrong with those that fail, and with rooms that cannot be
-// written.
+// Troubles returns how many bridges run, and describes those that fail and the rooms that cannot be written.
 func (o *Set) Troubles() (n int, failing []string) {
 	o.Each(func(e *Entry) {
 		for _, b := range e.Bridges.Statuses() {
@@ -122,7 +120,7 @@ func (o *Set) Troubles() (n int, failing []string) {
 	return n, failing
 }
 
-// bridgeFigures are what the metrics tell of all bridges.
+// bridgeFigures are the metrics of all bridges.
 type bridgeFigures struct{ Running, failing, behind, rejected int }
 
 // Figures sums up the bridges of the open rooms.

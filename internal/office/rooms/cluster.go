@@ -25,40 +25,40 @@ import (
 )
 
 const (
-	// listEvery is how often the rooms on the servers are listed although nobody said that one came or went.
+	// listEvery is how often the rooms on the servers are listed when no one announced a change.
 	listEvery = 30 * time.Second
-	// unsettledEvery is how often they are listed while a server is not heard, or a room's copies are behind.
+	// unsettledEvery is how often they are listed while a server is silent, or a room's replicas lag.
 	unsettledEvery = 5 * time.Second
-	// eagerFor is for how long they are listed each second after somebody said so.
+	// eagerFor is for how long they are listed each second after an announcement.
 	eagerFor = 5 * time.Second
-	// settingsEvery is how often the servers are asked how they are set up.
+	// settingsEvery is how often the servers are asked for their settings.
 	settingsEvery = 5 * time.Minute
-	// revivePatience is how long the servers have for the first word about a new room.
+	// revivePatience is how long the servers may take to send their first word about a new room.
 	revivePatience = 2 * time.Second
 )
 
-// Cluster is what the post office has on NATS servers: rooms, and other machines.
+// Cluster is the post office's part on NATS servers: rooms, and other machines.
 type Cluster struct {
 	*jetstream.Cluster
 	machines *jetstream.Machines
 	name     mail.Machine
 	log      *slog.Logger
 	set      *Set        // set before run
-	changed  pause.Nudge // the rooms may not be those that are listed
+	changed  pause.Nudge // the list of rooms may be out of date
 
 	mu       sync.Mutex
 	rooms    map[mail.RoomName]jetstream.Listed
 	damaged  map[mail.RoomName]string // what is wrong with their streams
-	eager    time.Time                // until then they are listed each second: word comes before the change
+	eager    time.Time                // list each second until then: the announcement precedes the change
 	warnings []string
 	asOf     time.Time                // when the servers last answered
-	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that
+	asleep   map[mail.RoomName]func() // closed rooms being listened for; the functions end that
 
 	admissions admissions
 }
 
-// Connect connects to the NATS servers that the configuration names. nil: it names none. That they cannot be
-// reached is no error; that this machine's name is another's is.
+// Connect connects to the NATS servers that the configuration names, and returns nil if it names none. Unreachable
+// servers are no error; another machine of the same name is.
 func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Cluster, error) {
 	j := &cfg.Journal
 	if !j.Clustered() {
@@ -87,7 +87,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		Key:   signer.Public().(ed25519.PublicKey),
 		Tells: func() bool { return c.set != nil && c.set.Notify.Able() },
 		Rooms: func() int {
-			if c.set == nil { // it is being made
+			if c.set == nil { // during construction
 				return 0
 			}
 			return c.set.Each(func(*Entry) {})
@@ -113,8 +113,8 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 	return c, nil
 }
 
-// keys returns how to connect to servers that know this machine by its key, nil if they do not, and with what it
-// signs.
+// keys returns how to connect to servers that know this machine by its key (nil if they do not), and the key with
+// which it signs.
 func (c *Cluster) keys(cfg *config.Config) (keyed *tls.Config, signer ed25519.PrivateKey, err error) {
 	if err := c.admissions.open(cfg); err != nil {
 		return nil, nil, err
@@ -128,13 +128,13 @@ func (c *Cluster) keys(cfg *config.Config) (keyed *tls.Config, signer ed25519.Pr
 	return keyed, signer, err
 }
 
-// loadMachine returns by what this data directory is told from others on machines of the same name.
+// loadMachine returns the word that tells this data directory from others on machines of the same name.
 func loadMachine(home config.Home) (string, error) {
 	return kept.Word(home.Machine(), "what tells this machine from others",
 		func() string { return strings.ToLower(rand.Text()) }, func(string) bool { return true })
 }
 
-// Use gives the rooms their cluster, and has it answer other machines; nil: they have none.
+// Use gives the rooms their cluster, and makes it answer other machines. A nil cluster means none.
 func (o *Set) Use(c *Cluster, answers map[string]func(context.Context, mail.Machine, []byte) ([]byte, error)) {
 	if c == nil {
 		return
@@ -145,7 +145,7 @@ func (o *Set) Use(c *Cluster, answers map[string]func(context.Context, mail.Mach
 	}
 }
 
-// Close ends the connection to the servers. The rooms there must be closed before.
+// Close ends the connection to the servers. Close the rooms there first.
 func (c *Cluster) Close() error {
 	if c == nil {
 		return nil
@@ -153,7 +153,7 @@ func (c *Cluster) Close() error {
 	return c.Cluster.Close()
 }
 
-// heard has the rooms listed at once, and for a while each second.
+// heard lists the rooms immediately, and each second for a while.
 func (c *Cluster) heard() {
 	c.mu.Lock()
 	c.eager = time.Now().Add(eagerFor)
@@ -177,7 +177,7 @@ func (c *Cluster) list(ctx context.Context) error {
 		}
 	}
 	for name, l := range rooms {
-		if l.Last == 0 && !c.isAsleep(name) { // with its first event it is a room
+		if l.Last == 0 && !c.isAsleep(name) { // it becomes a room with its first event
 			c.sleep(name, func() { c.awake(name); c.heard() })
 		}
 	}
@@ -201,7 +201,7 @@ func (c *Cluster) list(ctx context.Context) error {
 	return nil
 }
 
-// copied returns how far the copies of open rooms are, which is never further than their streams.
+// copied returns how far the copies of open rooms have got, which is never further than their streams.
 func (c *Cluster) copied() map[mail.RoomName]mail.Seq {
 	at := make(map[mail.RoomName]mail.Seq)
 	if c.set != nil {
@@ -214,7 +214,7 @@ func (c *Cluster) copied() map[mail.RoomName]mail.Seq {
 	return at
 }
 
-// lost notes that a room of which this machine has a copy has no stream, and that nobody has removed it.
+// lost notes that a room has a copy on this machine but no stream, although no one removed it.
 func (c *Cluster) lost(name mail.RoomName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,7 +223,7 @@ func (c *Cluster) lost(name mail.RoomName) {
 	}
 }
 
-// mend says, for the person, what is wrong with the stream of a room, and what to do; "" if nothing is known to be.
+// mend tells the person what is wrong with the stream of a room, and what to do; "" if no damage is known.
 func (c *Cluster) mend(name mail.RoomName) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +234,7 @@ func (c *Cluster) mend(name mail.RoomName) string {
 		name, c.damaged[name], name)
 }
 
-// troubleOf is trouble of a room whose stream may be damaged besides.
+// troubleOf is trouble for a room whose stream may also be damaged.
 func (c *Cluster) troubleOf(name mail.RoomName) string { return cmp.Or(c.trouble(), c.mend(name)) }
 
 func (c *Cluster) isAsleep(name mail.RoomName) bool {
@@ -243,8 +243,8 @@ func (c *Cluster) isAsleep(name mail.RoomName) bool {
 	return c.asleep[name] != nil
 }
 
-// Run keeps in touch with the servers and the other machines until ctx ends. It returns an error if this machine's
-// name turns out to be another's.
+// Run keeps in touch with the servers and the other machines until ctx ends. It returns an error if another machine
+// turns out to have this machine's name.
 func (c *Cluster) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -277,8 +277,8 @@ func (c *Cluster) Run(ctx context.Context) error {
 	}
 }
 
-// answers notes that the servers answer, and has them asked what is due: for their settings, asked then, and for their
-// rooms, listed then.
+// answers notes that the servers answer, and starts whatever is due: reading their settings, last read at asked, and
+// listing their rooms, last listed at listed.
 func (c *Cluster) answers(ctx context.Context, listed time.Time, asked *time.Time) {
 	c.mu.Lock()
 	back := time.Since(c.asOf) > 2*time.Second
@@ -310,7 +310,7 @@ func (c *Cluster) readSettings(ctx context.Context) {
 	c.warnings = warnings
 }
 
-// has reports whether a room is on the servers, as far as is known.
+// has reports whether a room is known to be on the servers.
 func (c *Cluster) has(name mail.RoomName) bool {
 	if c == nil {
 		return false
@@ -320,7 +320,7 @@ func (c *Cluster) has(name mail.RoomName) bool {
 	return c.rooms[name].Here()
 }
 
-// names returns the rooms on the servers, as far as they are known.
+// names returns the known rooms on the servers.
 func (c *Cluster) names() (names []mail.RoomName) {
 	if c == nil {
 		return nil
@@ -335,7 +335,7 @@ func (c *Cluster) names() (names []mail.RoomName) {
 	return names
 }
 
-// trouble says, of what is known of a room on the servers, how old that is, and why; "" if it is new.
+// trouble says how old the knowledge of the rooms on the servers is, and why; "" if it is current.
 func (c *Cluster) trouble() string {
 	if c.Trouble() == nil {
 		return ""
@@ -349,7 +349,7 @@ func (c *Cluster) trouble() string {
 	return "as of " + c.asOf.Local().Format("15:04") + "; the NATS servers " + why
 }
 
-// Status is what the post office says of the servers.
+// Status describes the servers in the post office's status.
 func (c *Cluster) Status() *wire.Cluster {
 	if c == nil {
 		return nil
@@ -364,14 +364,14 @@ func (c *Cluster) Status() *wire.Cluster {
 	return st
 }
 
-// broken returns the rooms whose streams are damaged, in order.
+// broken returns the rooms whose streams are damaged, sorted.
 func (c *Cluster) broken() []mail.RoomName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.damaged))
 }
 
-// sleep has wake called when something happens in a closed room.
+// sleep calls wake when something happens in a closed room.
 func (c *Cluster) sleep(name mail.RoomName, wake func()) {
 	stop, err := c.OnAppend(string(name), wake)
 	if err != nil {
@@ -396,15 +396,15 @@ func (c *Cluster) awake(name mail.RoomName) {
 	}
 }
 
-// known returns the places that rooms have reached on the servers.
+// known returns the rooms on the servers, with the sequence numbers that they have reached.
 func (c *Cluster) known() map[mail.RoomName]jetstream.Listed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.rooms)
 }
 
-// doze has a room that is closed, or is being closed, opened again when something happens in it: its agents here are
-// to be woken, and this machine may be the one that looks after it.
+// doze reopens a room that is closed, or is being closed, when something happens in it: its agents here must be
+// woken, and this machine may be the one that looks after it.
 func (o *Set) doze(name mail.RoomName) {
 	o.Cluster.sleep(name, func() { go o.Touch(context.Background(), name) })
 }
@@ -424,7 +424,7 @@ func (o *Set) onServers() (rooms []mail.RoomName) {
 	return rooms
 }
 
-// listed compares the rooms here with those on the servers, as they were just listed.
+// listed compares the rooms here with the latest list of those on the servers.
 func (o *Set) listed() {
 	rooms := o.Cluster.known()
 	for _, name := range o.onServers() {
@@ -436,7 +436,7 @@ func (o *Set) listed() {
 		case !there, l.Moved != "":
 			go o.leftServers(name, l)
 		case o.InUse(name):
-		case known && st.Seq < l.Last: // something happened while nobody could hear of it
+		case known && st.Seq < l.Last: // something happened while no one listened
 			go o.Touch(context.Background(), name)
 		case !known && !o.Cluster.isAsleep(name):
 			o.doze(name)

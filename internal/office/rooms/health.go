@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Health says how the NATS servers are, and what of them and of the rooms there is not as it should be.
+// Health describes the state of the NATS servers, and every fault of them and of the rooms.
 func (c *Cluster) Health() mail.ServersHealth {
 	if c == nil {
 		return mail.ServersHealth{Servers: []mail.ServerStatus{}}
@@ -51,11 +51,11 @@ func wrongClock(machine mail.Machine, skew time.Duration) mail.Degraded {
 		Fix: "set the clock of " + string(machine) + ", best by NTP"}
 }
 
-// mostSaid is how much of what is degraded stands in one line.
+// mostSaid is how many faults are named in one line.
 const mostSaid = 2
 
-// Degraded says in a line what of the servers is not as it should be, and of which erased text they may still have;
-// "" if there is nothing to say.
+// Degraded describes in a line the faults of the servers, and the rooms whose erased text they may still have; "" if
+// there are none.
 func (c *Cluster) Degraded() string {
 	h := c.Health()
 	var all []string
@@ -79,7 +79,7 @@ func capital(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// tend has what changed with the servers looked at, shown, and told to the person, until ctx ends.
+// tend examines each change of the servers, shows it, and tells the person, until ctx ends.
 func (c *Cluster) tend(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -99,16 +99,16 @@ func (c *Cluster) tend(ctx context.Context) {
 	}
 }
 
-// How long something must have been so before the person is told: the rest ends by itself, mostly.
+// How long a fault must last before the person is told: most end by themselves.
 const (
 	unreachableFor = 10 * time.Second
 	electionFor    = 20 * time.Second
 	damagedFor     = 10 * time.Second
 	behindFor      = time.Minute
-	mendedFor      = 20 * time.Second // what comes and goes within that is one event
+	mendedFor      = 20 * time.Second // faults that come and go within that are one event
 )
 
-// patienceWith returns how long to wait with word about something that is degraded.
+// patienceWith returns how long to wait before announcing a fault.
 func patienceWith(about string) time.Duration {
 	switch kind, _, _ := strings.Cut(about, " "); kind {
 	case "unreachable":
@@ -123,13 +123,13 @@ func patienceWith(about string) time.Duration {
 	return 0
 }
 
-// teller tells the person of what is degraded, once, and once that nothing is any more. Of the machines that notice it
-// one does so.
+// teller announces each fault to the person once, and the end of the last one. Of the machines that notice a fault,
+// one announces it.
 type teller struct {
 	cluster *Cluster
-	since   map[string]time.Time // when what is degraded was noticed
-	left    map[string]bool      // of that, what another machine tells
-	well    time.Time            // since when nothing is
+	since   map[string]time.Time // when each fault was noticed
+	left    map[string]bool      // those of them that another machine announces
+	well    time.Time            // since when there is none
 }
 
 func (t *teller) tell(now time.Time) {
@@ -167,7 +167,7 @@ func (t *teller) tell(now time.Time) {
 	}
 }
 
-// standing is what is degraded now.
+// standing returns the current faults.
 func (t *teller) standing() []mail.Degraded {
 	if err := t.cluster.Trouble(); err != nil && !t.cluster.connected() {
 		return []mail.Degraded{{About: "unreachable", Text: fmt.Sprintf(
@@ -178,7 +178,8 @@ func (t *teller) standing() []mail.Degraded {
 
 func (c *Cluster) connected() bool { return c.Conn().IsConnected() }
 
-// Try has a test message written to, and read from, each kind of journal that this post office uses; to no room.
+// Try writes a test message to each kind of journal that this post office uses, and reads it back. It touches no
+// room.
 func (o *Set) Try(ctx context.Context) (wire.Trials, error) {
 	all := wire.Trials{Trials: []wire.Trial{tried(config.KindFile, o.tryFile)}}
 	if o.Cluster != nil {
@@ -201,7 +202,7 @@ func tried(kind string, try func(*wire.Trial) error) wire.Trial {
 	return t
 }
 
-// tryFile writes a journal of one event into the data directory, and reads it.
+// tryFile writes a journal of one event into the data directory, and reads it back.
 func (o *Set) tryFile(t *wire.Trial) (err error) {
 	dir, err := os.MkdirTemp(string(o.Config.Home), "try-")
 	if err != nil {

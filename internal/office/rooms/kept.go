@@ -10,11 +10,11 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// keptMost is how many agents, waits and, of each kind, stuck groups of a closed room are kept in memory.
+// keptMost is how many agents, waits, and stuck groups of each kind are kept in memory for a closed room.
 const keptMost = 100
 
-// Kept returns the part that q, which is Checked, asks for of a closed room, as it stood when it was closed. known is
-// false if that is not known.
+// Kept returns the part of a closed room that q, which is Checked, asks for, as of its closing. known is false if
+// that is unknown.
 func (o *Set) Kept(name mail.RoomName, q mail.FleetQuery) (part mail.FleetRoom, known bool) {
 	o.recall(name)
 	o.mu.Lock()
@@ -38,7 +38,7 @@ func (o *Set) Kept(name mail.RoomName, q mail.FleetQuery) (part mail.FleetRoom, 
 	return part, true
 }
 
-// keep notes what a room that is about to be closed has.
+// keep records the state of a room that is about to be closed.
 func (o *Set) keep(room *mailroom.Room) {
 	ask := mail.FleetQuery{Part: mail.FleetAll, Limit: keptMost}
 	all, err := ask.Ask(context.Background(), room.As(mail.User))
@@ -46,14 +46,14 @@ func (o *Set) keep(room *mailroom.Room) {
 		o.Log.Warn("what a room has is not known while it is closed", "room", room.Name(), "err", err)
 		return
 	}
-	all.Claims = nil // nothing is held in a room that is closed for being idle, see Run
+	all.Claims = nil // a room closed for being idle holds nothing, see Run
 	all.Room, all.AsOf, all.Stuck = room.Name(), mail.TimeOf(time.Now()), withoutTexts(all.Stuck)
 	o.mu.Lock()
 	o.kept[all.Room] = all
 	o.mu.Unlock()
 }
 
-// withoutTexts leaves out of stuck mail what may be long: it is kept of a thousand rooms.
+// withoutTexts removes texts that may be long from stuck mail: it is kept for a thousand rooms.
 func withoutTexts(list *mail.StuckList) *mail.StuckList {
 	for _, g := range list.Groups {
 		for i := range g.Mail {
@@ -63,7 +63,7 @@ func withoutTexts(list *mail.StuckList) *mail.StuckList {
 	return list
 }
 
-// agentsOf returns those agents of a list that q asks for. If the list is cut, so is what is found in it.
+// agentsOf returns the agents of a list that q asks for. If the list is cut, so is the answer.
 func agentsOf(all *mail.AgentList, q mail.FleetQuery) *mail.AgentList {
 	out := &mail.AgentList{Agents: []mail.Agent{}, States: make(map[mail.State]int), More: all.More}
 	needle := strings.ToLower(q.Search)
@@ -81,7 +81,7 @@ func agentsOf(all *mail.AgentList, q mail.FleetQuery) *mail.AgentList {
 			out.More = true
 		}
 	}
-	if needle == "" { // which were counted before the list was cut
+	if needle == "" { // they were counted before the list was cut
 		out.States = all.States
 		if len(q.States) == 0 {
 			out.Total = all.Total
@@ -90,7 +90,7 @@ func agentsOf(all *mail.AgentList, q mail.FleetQuery) *mail.AgentList {
 	return out
 }
 
-// stuckOf returns of a list the groups of each kind that q asks for.
+// stuckOf returns the groups of each kind in a list that q asks for.
 func stuckOf(all *mail.StuckList, q mail.FleetQuery) *mail.StuckList {
 	out := &mail.StuckList{Groups: []mail.StuckGroup{}, Kinds: all.Kinds}
 	shown := make(map[mail.StuckKind]int)

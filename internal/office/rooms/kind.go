@@ -27,16 +27,16 @@ type roomJournal interface {
 	Snapshot(context.Context) (*jsonl.Snapshot, error)
 }
 
-// kind is what journal.toml in the directory of a room says of its journal. Without that file it is in the directory.
+// kind is the content of journal.toml in the directory of a room. Without that file the journal is in the directory.
 type kind struct {
-	Kind string `toml:"kind"` // config.KindFile or config.KindJetStream: then the directory has a copy
-	// Moved is the machine on which the room is in a file. What is here is a copy from before.
+	Kind string `toml:"kind"` // config.KindFile or config.KindJetStream: the directory then has a copy
+	// Moved is the machine that has the room in a file. The files here are an older copy.
 	Moved mail.Machine `toml:"moved,omitempty"`
 }
 
 const kindName = "journal.toml"
 
-// readKind returns of which kind the room in a directory is. The zero kind means that there is no room.
+// readKind returns the kind of the room in a directory. The zero kind means that there is no room.
 func readKind(dir string) (k kind, err error) {
 	text, err := durable.ReadFile(filepath.Join(dir, kindName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func readKind(dir string) (k kind, err error) {
 	return k, nil
 }
 
-// writeKind notes, durably, of which kind the room in a directory is, and makes that if it is not there.
+// writeKind durably notes the kind of the room in a directory, and makes the directory if it is missing.
 func writeKind(dir string, k kind) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -72,7 +72,7 @@ func writeKind(dir string, k kind) error {
 			"pennypost rooms move.\n"), text...), 0o600)
 }
 
-// KindOf returns of which kind a room is, or would be if it were made.
+// KindOf returns the kind of a room, or the kind that it would have if it were made.
 func (o *Set) KindOf(name mail.RoomName) (k kind, err error) {
 	switch k, err = readKind(o.Dir(name)); {
 	case err != nil:

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// laterFile is there while something in a room waits to be sent: a start opens the room. It is empty.
+// laterFile exists while something in a room waits to be sent, so that a start opens the room. It is empty.
 func (o *Set) laterFile(name mail.RoomName) string { return filepath.Join(o.Dir(name), "later") }
 
 func (o *Set) hasLater(name mail.RoomName) bool {

@@ -9,11 +9,11 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// Metrics are the figures of one post office, in the text format of Prometheus; docs/http.md says what each means. No
-// label names a room, an agent or a message: there may be any number of them, and their names are nobody's business
-// who watches machines.
+// Metrics are the figures of one post office, in the text format of Prometheus; docs/http.md explains each. No label
+// names a room, an agent or a message: their number is unbounded, and their names do not concern those who watch
+// machines.
 type Metrics struct {
-	set *vm.Set // not the library's own: tests run several post offices in a process
+	set *vm.Set // not the library's global one: tests run several post offices in a process
 
 	sends, deliveries, wakes, bytes *vm.Counter
 	rings, failedRings, trips       *vm.Counter
@@ -26,7 +26,7 @@ func NewMetrics() *Metrics {
 	vm.ExposeMetadata(true) // the type of each figure
 	set := vm.NewSet()
 	set.NewGauge("pennypost_start_time_seconds", nil).Set(float64(time.Now().Unix()))
-	// from what memory answers to what a sleeping disk needs
+	// from an answer out of memory to a write on a sleeping disk
 	seconds := []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3}
 	return &Metrics{
 		set:         set,
@@ -46,7 +46,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Of adds the figures of rooms, which are read when they are asked for.
+// Of adds the figures of rooms, which are read on each request.
 func (m *Metrics) Of(o *Set, connections func() int) {
 	gauge := func(name string, read func() int) {
 		m.set.NewGauge(name, func() float64 { return float64(read()) })
@@ -67,14 +67,14 @@ func (m *Metrics) Of(o *Set, connections func() int) {
 	gauge("pennypost_bridges_rejected", func() int { return o.Figures().rejected })
 }
 
-// synced is told of each write to a journal.
+// synced records a write to a journal.
 func (m *Metrics) synced(events, bytes int, took time.Duration) {
 	m.appends.Update(float64(events))
 	m.fsync.Update(took.Seconds())
 	m.bytes.Add(bytes)
 }
 
-// observer is what a room tells.
+// observer returns the callbacks of a room.
 func (m *Metrics) observer() mailroom.Observer {
 	return mailroom.Observer{
 		Sent: func(recipients, wakes int) {
@@ -88,7 +88,7 @@ func (m *Metrics) observer() mailroom.Observer {
 	}
 }
 
-// ServeHTTP writes all figures, and those of the process.
+// ServeHTTP writes all figures, including those of the process.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	m.set.WritePrometheus(w)

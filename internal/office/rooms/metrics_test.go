@@ -15,13 +15,13 @@ import (
 	"pennypost/internal/config"
 )
 
-// TestMetrics: what is told is documented, and of its type.
+// TestMetrics holds that each figure is documented, with its type.
 func TestMetrics(t *testing.T) {
 	cfg := config.Config{Home: config.Home(t.TempDir())}
 	o := New(&cfg, slog.New(slog.DiscardHandler), NewMetrics(), nil)
 	o.Metrics.Of(o, func() int { return 7 })
 	o.Metrics.synced(3, 90, 2*time.Millisecond)
-	NewMetrics().synced(1, 1, 0) // another post office has figures of its own
+	NewMetrics().synced(1, 1, 0) // another post office has its own figures
 	w := httptest.NewRecorder()
 	o.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body := w.Body.String()

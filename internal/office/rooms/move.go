@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// callsPatience is how long a move waits for the calls that change something in the room.
+// callsPatience is how long a move waits for calls that change the room.
 const callsPatience = 5 * time.Second
 
 // Move moves a room to the NATS servers, to a shard there, or to a file of this machine.
@@ -59,8 +59,8 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	return done, err
 }
 
-// moveToServers copies a room while it is used, then closes it, copies the rest, and notes that it is there. Whoever
-// calls meanwhile waits, and finds it there.
+// moveToServers copies a room while it is used, then closes it, copies the rest, and notes that it is there. Calls
+// meanwhile wait, and then find it there.
 func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var brought mail.Seq
 	err := o.With(ctx, name, func(e *Entry) (err error) {
@@ -93,8 +93,8 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 	return last, err
 }
 
-// moveToShard moves a room to a shard, while it is used: 0 is any, for one that has a stream to itself. Or it finishes
-// a move to the servers that was cut off at its end.
+// moveToShard moves a room to a shard while it is used; shard 0 means any, for a room that has its own stream. If
+// the room is in a file, it finishes a move to the servers that was interrupted at its end.
 func (o *Set) moveToShard(ctx context.Context, name mail.RoomName, shard int) (last mail.Seq, moved bool, err error) {
 	err = o.With(ctx, name, func(e *Entry) error {
 		copied, ok := e.files.(*jetstream.Journal)
@@ -110,11 +110,11 @@ func (o *Set) moveToShard(ctx context.Context, name mail.RoomName, shard int) (l
 	return last, moved, err
 }
 
-// moveToFile has nobody append to the stream any more, fetches the rest, and notes that the room is here.
+// moveToFile ends all appends to the stream, fetches the rest, and notes that the room is here.
 func (o *Set) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var last mail.Seq
 	err := o.hold(ctx, name, func() (err error) {
-		// First, because it refuses what a newer Pennypost must move.
+		// First, because it refuses a room that a newer Pennypost must move.
 		copied, err := o.Cluster.Open(ctx, string(name), o.Dir(name), jsonl.Options{Log: o.Log.With("room", name)})
 		if err != nil {
 			return err
@@ -135,7 +135,7 @@ func (o *Set) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, err
 	return last, o.Cluster.Leave(ctx, string(name))
 }
 
-// hold closes a room, if it is open, and has f work on its files. Whoever calls meanwhile waits.
+// hold closes a room, if it is open, and calls f, which works on its files. Calls to the room wait meanwhile.
 func (o *Set) hold(ctx context.Context, name mail.RoomName, f func() error) error {
 	e, err := o.claim(ctx, name)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *Set) hold(ctx context.Context, name mail.RoomName, f func() error) erro
 	o.setRemoved(e, false)
 	defer o.forget(e, name)
 	o.mu.Lock()
-	delete(o.known, name) // its figures are taken anew
+	delete(o.known, name) // its figures are counted again
 	o.mu.Unlock()
 	if e.Room != nil {
 		e.quiet(callsPatience)
@@ -155,7 +155,7 @@ func (o *Set) hold(ctx context.Context, name mail.RoomName, f func() error) erro
 	return f()
 }
 
-// quiet waits until no call changes the room any more, which closing would cut off, but not for long.
+// quiet waits until no call that closing would interrupt changes the room, but at most for most.
 func (e *Entry) quiet(most time.Duration) {
 	ended := make(chan struct{})
 	go func() {
@@ -187,14 +187,14 @@ func (c *Cluster) List() []mail.MachineStatus { return c.machines.List() }
 func (o *Set) machineLeft(ctx context.Context, machine mail.Machine) error {
 	for _, name := range o.Cluster.names() {
 		err := o.elsewhere(ctx, name, func(r *mailroom.Room) error { return r.RemoveMachine(ctx, machine) })
-		if err != nil && mail.CodeOf(err) != mail.NotFound { // it need not have followed each
+		if err != nil && mail.CodeOf(err) != mail.NotFound { // not every machine need have followed it
 			return fmt.Errorf("tell room %s that %s will not come back: %w", name, machine, err)
 		}
 	}
 	return nil
 }
 
-// removedElsewhere moves away what this machine has of a room that was removed, if it still has anything.
+// removedElsewhere moves away this machine's files of a room that was removed, if there are any.
 func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 	o.moving.Lock()
 	defer o.moving.Unlock()
@@ -206,8 +206,8 @@ func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 	}
 }
 
-// leftServers looks what became of a room of which this machine has a copy, and that is not among those on the
-// servers: it was moved to a file of another machine, or removed there.
+// leftServers finds out what became of a room that has a copy on this machine but is no longer on the servers: it
+// was moved to a file of another machine, or removed there.
 func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 	ctx, cancel := context.WithTimeout(context.Background(), callsPatience)
 	defer cancel()

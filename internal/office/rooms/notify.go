@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// newNotifier returns what tells the person of mail in all rooms.
+// newNotifier returns the notifier that tells the person of mail in all rooms.
 func (o *Set) newNotifier() *notify.Notifier {
 	return notify.New(notify.Options{
 		Config: o.Config.Notify, Home: string(o.Config.Home), File: o.Config.Home.Told(), Log: o.Log,

@@ -8,22 +8,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// peers is what a post office has to know of those of other machines. *jetstream.Machines is one.
+// peers is the post office's view of those on other machines. *jetstream.Machines is one.
 type peers interface {
-	// Ask has another machine answer a request. Unavailable and Timeout say that nobody does.
+	// Ask sends a request to another machine and returns its answer. Unavailable and Timeout mean that there was
+	// none.
 	Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
-	// Away reports whether a machine is not heard of.
+	// Away reports whether a machine has fallen silent.
 	Away(mail.Machine) bool
-	// Cut reports whether others may take this machine to be away.
+	// Cut reports whether others may consider this machine away.
 	Cut() bool
 	// List returns all machines, this one among them.
 	List() []mail.MachineStatus
 }
 
-// BridgesSubject is the subject of requests for how the bridges of a room fare that another machine runs.
+// BridgesSubject is the subject of requests for the state of a room's bridges that another machine runs.
 const BridgesSubject = "bridges"
 
-// Ask has another machine answer a request.
+// Ask sends a request to another machine and returns its answer.
 func (o *Set) Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
 	if o.peers == nil {
 		return nil, mail.Errorf(mail.Unavailable,
@@ -33,7 +34,7 @@ func (o *Set) Ask(ctx context.Context, to mail.Machine, subject string, request 
 	return o.peers.Ask(ctx, to, subject, request)
 }
 
-// Heard returns when a machine was last heard of; 0 if that is not known.
+// Heard returns when a machine was last heard of; 0 if unknown.
 func (o *Set) Heard(name mail.Machine) mail.Time {
 	if o.peers != nil {
 		all := o.peers.List()
@@ -44,7 +45,7 @@ func (o *Set) Heard(name mail.Machine) mail.Time {
 	return 0
 }
 
-// BridgesHere says how the bridges of a room fare that this machine runs.
+// BridgesHere returns the state of a room's bridges that this machine runs.
 func (o *Set) BridgesHere(ctx context.Context, room mail.RoomName) ([]byte, error) {
 	if !o.Exists(room) {
 		return nil, o.NoRoom(ctx, room)
@@ -57,7 +58,7 @@ func (o *Set) BridgesHere(ctx context.Context, room mail.RoomName) ([]byte, erro
 	return said, err
 }
 
-// BridgesElsewhere returns how those of a room's bridges fare that run on other machines, as far as these answer.
+// BridgesElsewhere returns the state of a room's bridges that run on other machines, as far as these answer.
 func (o *Set) BridgesElsewhere(ctx context.Context, room mail.RoomName, all []mail.BridgeStatus,
 	e *Entry) map[mail.Machine][]mail.BridgeStatus {
 	out := make(map[mail.Machine][]mail.BridgeStatus)

@@ -16,24 +16,24 @@ import (
 	"pennypost/internal/wire"
 )
 
-// removedForm is how the time of a removal is spelled behind the room's name: it sorts, and is a file name on every
+// removedForm is the format of the time of a removal after the room's name: it sorts, and is a file name on every
 // system.
 const removedForm = "20060102T150405.000Z"
 
-// Remove takes a room out of the post office. Calls that still run there, watches among them, end with an error; then
-// all files of the room are moved, as they are, to where the answer says. Its tokens open nothing any more, because
-// they name the room.
+// Remove takes a room out of the post office. Calls that still run there, watches among them, end with an error;
+// then all files of the room are moved, unchanged, to the directory that the answer names. Its tokens become
+// invalid, because they name the room.
 func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if !o.Exists(name) {
 		return wire.RemovedRoom{}, o.NoRoom(ctx, name)
 	}
-	o.moving.Lock() // the servers say at once that the room is gone, and this machine then looks for what it has of it
+	o.moving.Lock() // the servers announce the removal, and this machine then looks for its files of the room
 	defer o.moving.Unlock()
 	if k, err := o.KindOf(name); err == nil && k.Kind == config.KindJetStream && k.Moved == "" && o.Cluster != nil {
 		if err := o.Cluster.Trouble(); err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		if err := o.Touch(ctx, name); err != nil { // so that all of it is among the files that are kept
+		if err := o.Touch(ctx, name); err != nil { // so that the kept files have all of it
 			return wire.RemovedRoom{}, err
 		}
 		err := o.Cluster.Forget(ctx, string(name), jetstream.Gone{By: o.Cluster.name, At: mail.TimeOf(time.Now())})
@@ -45,7 +45,7 @@ func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom,
 	return o.moveAway(ctx, name)
 }
 
-// moveAway closes a room and moves its files to where removed rooms are.
+// moveAway closes a room and moves its files to the directory of removed rooms.
 func (o *Set) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	e, err := o.claim(ctx, name)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *Set) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoo
 	return wire.RemovedRoom{Room: name, Files: to}, nil
 }
 
-// claim marks the entry of a room as going, so that nobody else opens the room until forget. The entry's room is nil
+// claim marks the entry of a room as going, so that no one else opens the room until forget. The entry's room is nil
 // if the room was not open.
 func (o *Set) claim(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	for {
@@ -90,7 +90,7 @@ func (o *Set) claim(ctx context.Context, name mail.RoomName) (*Entry, error) {
 		select {
 		case <-e.ready:
 			if e.gone == nil && !o.closed {
-				e.gone, e.removed = make(chan struct{}), true // until that fails
+				e.gone, e.removed = make(chan struct{}), true // unless that fails
 				delete(o.known, name)
 				delete(o.kept, name)
 				o.mu.Unlock()
@@ -131,7 +131,7 @@ func (o *Set) IsRemoved(e *Entry) bool {
 	return e.removed
 }
 
-// moveDir renames a directory and makes that durable.
+// moveDir renames a directory durably.
 func moveDir(from, to string) error {
 	if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -142,13 +142,13 @@ func moveDir(from, to string) error {
 	return errors.Join(durable.SyncDir(filepath.Dir(to)), durable.SyncDir(filepath.Dir(from)))
 }
 
-// CheckRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
-// would raise it with their next heartbeat, and a watch would go on in another room of the same name.
+// CheckRemoved refuses to make a removed room again, except for a change by the user: agents that still run there
+// would revive it with their next heartbeat, and a watch would continue in another room of the same name.
 func (o *Set) CheckRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
 	if o.InUse(name) || changes && caller == mail.User || o.Exists(name) {
 		return nil
 	}
-	dirs, _ := os.ReadDir(o.Config.Home.Removed()) // without the directory nothing was removed
+	dirs, _ := os.ReadDir(o.Config.Home.Removed()) // without the directory no room was removed
 	for _, d := range dirs {
 		at, ok := strings.CutPrefix(d.Name(), string(name)+"-")
 		if _, err := time.Parse(removedForm, at); ok && err == nil {
@@ -164,8 +164,8 @@ func ErrRemoved(name mail.RoomName) error {
 		name)
 }
 
-// unused reports whether the room was made to open it and nothing has happened there: who asked was refused, or only
-// looked. A room begins with its first event.
+// unused reports whether opening made the room and it is still empty: the caller was refused, or only looked. A room
+// begins with its first event.
 func (e *Entry) unused() bool {
 	select {
 	case <-e.ready:
@@ -175,7 +175,7 @@ func (e *Entry) unused() bool {
 	}
 }
 
-// dropUnused removes the files of a room that is unused, unless a stranger wrote into its journal.
+// dropUnused removes the files of a room that is unused, unless another process wrote into its journal.
 func (o *Set) dropUnused(name mail.RoomName) {
 	if info, err := os.Stat(o.journal(name)); err == nil && info.Size() > 0 {
 		return

@@ -18,10 +18,10 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Subjects of requests of one machine to another about a room on the NATS servers whose stream is damaged.
+// Subjects of requests between machines about a room on the NATS servers whose stream is damaged.
 const (
-	SurveySubject  = "survey"  // what its copy of the room holds
-	RestoreSubject = "restore" // it is to make the stream anew
+	SurveySubject  = "survey"  // asks what its copy of the room holds
+	RestoreSubject = "restore" // tells it to make the stream again
 )
 
 // CopySubject is the subject of requests that ask whether a machine has a copy of a room on the NATS servers.
@@ -31,14 +31,14 @@ const CopySubject = "copy"
 const copyPatience = time.Second
 
 const (
-	// slowPatience is how long a request waits for work that goes on without it; who asks, asks again until
-	// workPatience is over.
+	// slowPatience is how long a request waits for work that continues without it. The asker repeats the request
+	// until workPatience is over.
 	slowPatience = 4 * time.Second
 	workPatience = 10 * time.Minute
 )
 
-// Restore compares the copies of a room that the machines have with its stream and, if ask names one of them, has that
-// machine make the stream anew. A stream that lacks nothing stays.
+// Restore compares the machines' copies of a room with its stream and, if ask names a machine, makes that one write
+// the stream again. A complete stream stays.
 func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
 	done := wire.RestoredRoom{Room: name}
 	if o.Cluster == nil {
@@ -87,14 +87,14 @@ func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreR
 	return done, nil
 }
 
-// restoreLost restores the rooms that were in a shard that is gone, each from its fullest copy.
+// restoreLost restores the rooms of a lost shard, each from its fullest copy.
 func (o *Set) restoreLost(ctx context.Context) (rooms []mail.RoomName, err error) {
 	lost, err := o.Cluster.Lost(ctx)
 	for _, name := range lost {
 		var found wire.RestoredRoom
 		room := mail.RoomName(name)
 		if _, err := o.compareCopies(ctx, room, &found); mail.CodeOf(err) == mail.NotFound {
-			continue // no machine that is there has it
+			continue // no reachable machine has it
 		} else if err != nil {
 			return rooms, err
 		}
@@ -106,7 +106,8 @@ func (o *Set) restoreLost(ctx context.Context) (rooms []mail.RoomName, err error
 	return rooms, err
 }
 
-// compareCopies asks all machines for what they have of a room, lists it, the fullest first, and returns that.
+// compareCopies asks all machines for their copies of a room, lists these in done, the fullest first, and returns
+// the fullest.
 func (o *Set) compareCopies(ctx context.Context, name mail.RoomName, done *wire.RestoredRoom) (*jetstream.Survey,
 	error) {
 	var asking sync.WaitGroup
@@ -160,7 +161,7 @@ func (o *Set) surveyOf(ctx context.Context, of mail.Machine, name mail.RoomName)
 	return s, jsonx.UnmarshalLenient(text, s)
 }
 
-// askSlow has a machine, which may be this one, do what takes long, and asks again until it is done.
+// askSlow asks a machine, which may be this one, for work that takes long, and repeats the request until it is done.
 func (o *Set) askSlow(ctx context.Context, to mail.Machine, subject string, name mail.RoomName) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, workPatience)
 	defer cancel()
@@ -182,7 +183,7 @@ func (o *Set) askSlow(ctx context.Context, to mail.Machine, subject string, name
 	}
 }
 
-// copiedBy returns another machine that has a copy of a room, "" if none says so.
+// copiedBy returns another machine that has a copy of a room, "" if none answers that it has.
 func (c *Cluster) copiedBy(ctx context.Context, room string) mail.Machine {
 	if c.machines == nil {
 		return ""
@@ -219,7 +220,7 @@ func (o *Set) CopyHere(name mail.RoomName) ([]byte, error) {
 	return nil, err
 }
 
-// SurveyHere answers what this machine's copy of a room holds.
+// SurveyHere describes this machine's copy of a room.
 func (o *Set) SurveyHere(ctx context.Context, name mail.RoomName) ([]byte, error) {
 	if k, err := readKind(o.Dir(name)); err != nil || k.Kind != config.KindJetStream || k.Moved != "" {
 		return nil, errors.Join(err, mail.Errorf(mail.NotFound, "there is no copy of room %s", name))
@@ -240,7 +241,7 @@ func (o *Set) SurveyHere(ctx context.Context, name mail.RoomName) ([]byte, error
 	})
 }
 
-// RestoreHere makes the stream of a room anew from this machine's copy.
+// RestoreHere makes the stream of a room again from this machine's copy.
 func (o *Set) RestoreHere(ctx context.Context, name mail.RoomName) ([]byte, error) {
 	return o.slow.do(ctx, RestoreSubject+" "+string(name), func(ctx context.Context) ([]byte, error) {
 		o.moving.Lock()
@@ -256,8 +257,7 @@ func (o *Set) RestoreHere(ctx context.Context, name mail.RoomName) ([]byte, erro
 	})
 }
 
-// slow is work that takes longer than who asks for it waits. Each is done once, however often it is asked for
-// meanwhile.
+// slow is work that takes longer than its askers wait. Each job runs once, however often it is asked for meanwhile.
 type slow struct {
 	mu   sync.Mutex
 	work map[string]*outcome
@@ -269,8 +269,8 @@ type outcome struct {
 	err  error
 }
 
-// do returns the outcome of f, or an error of code Limited if that is not done soon: it goes on, and who asks again
-// has its outcome.
+// do returns the outcome of f, or an error of code Limited if f takes too long: it continues, and the next request
+// gets its outcome.
 func (s *slow) do(ctx context.Context, key string, f func(context.Context) ([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
 	w := s.work[key]

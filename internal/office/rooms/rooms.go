@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// NoRoom says that there is no room of that name, to whoever a call came from.
+// NoRoom is the error for a caller who named a room that does not exist.
 func (o *Set) NoRoom(ctx context.Context, name mail.RoomName) error {
 	var words []string
 	names, err := o.Entered(gate.PassOf(ctx))
@@ -38,7 +38,7 @@ func (o *Set) journal(name mail.RoomName) string {
 	return filepath.Join(o.Dir(name), "mailbox.jsonl")
 }
 
-// Exists reports whether a room has been made. Only of one that is not open the disk is asked.
+// Exists reports whether a room has been made. It reads the disk only if the room is not open.
 func (o *Set) Exists(name mail.RoomName) bool {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return false
@@ -57,7 +57,7 @@ func (o *Set) Exists(name mail.RoomName) bool {
 	return err == nil && info.IsDir()
 }
 
-// Names lists the rooms on disk and on the NATS servers, in order.
+// Names lists the rooms on disk and on the NATS servers, sorted.
 func (o *Set) Names() ([]mail.RoomName, error) {
 	dirs, err := os.ReadDir(o.Config.Home.Rooms())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,18 +73,18 @@ func (o *Set) Names() ([]mail.RoomName, error) {
 	return slices.Compact(names), err
 }
 
-// Entered lists the rooms on disk that a machine with this pass enters.
+// Entered lists the rooms on disk that a machine with this pass may enter.
 func (o *Set) Entered(pass *mail.Pass) ([]mail.RoomName, error) {
 	names, err := o.Names()
 	return slices.DeleteFunc(names, func(n mail.RoomName) bool { return !pass.Enters(n) }), err
 }
 
-// countAtOnce is how many rooms that were never open a list opens to count what is in them.
+// countAtOnce is how many rooms that were never open a list opens to count their contents.
 const countAtOnce = 32
 
-// Statuses lists the rooms that the caller of ctx enters. Of a room that is closed it repeats what the room last said;
-// rooms that were not open since the post office started are opened for it, but not more than countAtOnce: of others
-// only name and size are known.
+// Statuses lists the rooms that the caller of ctx may enter. For a closed room it repeats the room's last status.
+// Rooms that were not open since the post office started are opened, but at most countAtOnce of them: for others
+// only the name and size are known.
 func (o *Set) Statuses(ctx context.Context) ([]mail.RoomStatus, error) {
 	names, err := o.Entered(gate.PassOf(ctx))
 	if err != nil {
@@ -110,7 +110,7 @@ func (o *Set) Statuses(ctx context.Context) ([]mail.RoomStatus, error) {
 	return out, ctx.Err()
 }
 
-// LastKnown says whether a room is open and what it said when it was closed, if that is known.
+// LastKnown reports whether a room is open, and its status when it was closed, if that is known.
 func (o *Set) LastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
 	o.recall(name)
 	o.mu.Lock()
@@ -144,8 +144,8 @@ func (o *Set) Peek(name mail.RoomName) mail.RoomStatus {
 	return e.Room.Status()
 }
 
-// SessionIn returns the agent of a session that one of programs runs, as far as doors were told, or rooms that are
-// open know; "" if none does. Those of one room are left out; "": of none.
+// SessionIn returns the agent whose session one of programs runs, as far as doors or open rooms know; "" if none
+// does. It skips the room not; "" skips none.
 func (o *Set) SessionIn(programs []string, not mail.RoomName) mail.Name {
 	if len(programs) == 0 {
 		return ""
@@ -167,25 +167,25 @@ func (o *Set) SessionIn(programs []string, not mail.RoomName) mail.Name {
 	return ""
 }
 
-// idle reports whether a room that is open can be closed: nobody uses it, it has no bridges, nobody is to be woken
-// there, and nothing waits to be sent. The caller holds Set.mu.
+// idle reports whether an open room can be closed: it is not in use, has no bridges, and has no agent to wake and no
+// mail to send later. The caller holds Set.mu.
 func (e *Entry) idle() bool {
 	return e.isOpen() && e.users == 0 && e.Bridges.Len() == 0 && e.Ringer.Quiet() && !e.Room.Waits()
 }
 
-// roomPatience is how long somebody waits for one of as many rooms as may be open to become idle. A room that was just
-// opened is not before it is known whether anybody is to be woken there, which takes half a second.
+// roomPatience is how long a caller waits for a room to become idle when as many are open as may be. A room that was
+// just opened is not idle before it is known whether it has an agent to wake, which takes half a second.
 const (
 	roomPatience = 2 * time.Second
 	roomPause    = 20 * time.Millisecond
 )
 
-// makeRoom closes the room that has been idle for longest, or waits for a moment, until then at most, if none is. The
-// caller holds mu, which is free meanwhile, and looks again.
+// makeRoom closes the room that has been idle for longest. If none is idle, it waits for a moment, at most until
+// until. The caller holds mu, which is free meanwhile, and must look again.
 func (o *Set) makeRoom(ctx context.Context, until time.Time) error {
 	var oldest *Entry
 	var name mail.RoomName
-	unused := false // one will be idle in a moment, or closed
+	unused := false // one will soon be idle, or closed
 	for n, e := range o.rooms {
 		if e.idle() && (oldest == nil || e.since.Before(oldest.since)) {
 			oldest, name = e, n
@@ -202,7 +202,7 @@ func (o *Set) makeRoom(ctx context.Context, until time.Time) error {
 	o.mu.Unlock()
 	defer o.mu.Lock()
 	if oldest != nil {
-		_ = o.closeRoom(oldest, name) // it has logged what went wrong
+		_ = o.closeRoom(oldest, name) // it logs errors
 		return nil
 	}
 	if !pause.For(ctx, roomPause) {

@@ -23,11 +23,11 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// maxOpen bounds the rooms that are open at a time: each costs files and memory, and a caller can name any number. For
-// another one that which has been idle for longest is closed.
+// maxOpen bounds the rooms that are open at a time: each costs files and memory, and a caller can name any number.
+// To open another, the room that has been idle for longest is closed.
 const maxOpen = 1000
 
-// Set owns the rooms of this machine and what looks after them while they are open.
+// Set owns the rooms of this machine and the goroutines that look after them while they are open.
 type Set struct {
 	Config   *config.Config
 	Log      *slog.Logger
@@ -35,32 +35,32 @@ type Set struct {
 	Dialects []dialect.Dialect
 	Cluster  *Cluster     // nil: there is none
 	peers    peers        // the post offices of other machines; nil: there are none
-	Reach    *reach.Known // by which doors agents are reached
+	Reach    *reach.Known // the doors by which agents are reached
 	Bell     deskBell
 	Notify   *notify.Notifier
-	// Card returns what a dialog of an agent's client asks that is held on this machine. Nil: none is.
+	// Card returns a dialog of an agent's client that this machine holds. Nil: it holds none.
 	Card func(mail.ID) (mail.Card, bool)
-	// Desk returns what waits for the user in all rooms, and AllDialogs what agents' clients ask.
+	// Desk returns the user's waiting mail in all rooms, and AllDialogs the questions of agents' clients.
 	Desk       func(context.Context, mail.DeskQuery) (mail.Desk, error)
 	AllDialogs func(context.Context) (mail.Cards, error)
-	// Waiting is how many letters are kept on this machine. Nil: none are.
+	// Waiting is how many letters this machine keeps. Nil: none.
 	Waiting func() int
 	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
 	LetterLink func(mail.RoomName, mail.ID) (string, error)
-	// LetIn reports whether a machine is let in still, with a pass. Nil: each is.
+	// LetIn reports whether a machine with a pass is still let in. Nil: all are.
 	LetIn func(machine mail.Machine, pass string) bool
-	Phone string        // where browsers of other machines find the pages; "": nowhere
-	idle  time.Duration // an open room that nobody borrows for so long is closed
+	Phone string        // where browsers of other machines find the pages; "": there are none
+	idle  time.Duration // an open room that is not borrowed for that long is closed
 	Most  int           // rooms that are open at a time
 
-	moving sync.Mutex // held by one move at a time; taken before mu
-	slow   slow       // what other machines have asked for
+	moving sync.Mutex // one move at a time; taken before mu
+	slow   slow       // requests of other machines
 
 	mu     sync.Mutex
 	closed bool
 	rooms  map[mail.RoomName]*Entry
-	known  map[mail.RoomName]mail.RoomStatus // what closed rooms last said of themselves
-	kept   map[mail.RoomName]mail.FleetRoom  // what closed rooms had, all parts: see keep
+	known  map[mail.RoomName]mail.RoomStatus // the last status of closed rooms
+	kept   map[mail.RoomName]mail.FleetRoom  // the state of closed rooms, all parts: see keep
 	lives  map[mail.RoomName]*mailroom.Lives // of rooms that were open
 }
 
@@ -71,28 +71,28 @@ type Entry struct {
 	files roomJournal
 	err   error
 
-	// Changing is held for reading by calls, as a rule, and for writing by who closes the room while it is used.
+	// Changing is held for reading by most calls, and for writing by whoever closes the room while it is used.
 	Changing sync.RWMutex
 
-	made      bool         // its directory was made to open it
+	made      bool         // opening it made its directory
 	clustered bool         // its journal is on NATS servers
-	machine   mail.Machine // where it is open: here
+	machine   mail.Machine // the machine where it is open: this one
 	Bridges   *bridge.Set
 	doors     *wake.Doors
 	Ringer    *wake.Ringer
 
-	standing sync.Mutex // held while the room is agreed with the configuration; taken before unsentMu
+	standing sync.Mutex // held while the room is brought in line with the configuration; taken before unsentMu
 	unsentMu sync.Mutex
-	unsent   []string // what of the configuration is not obeyed, and why
+	unsent   []string // parts of the configuration that are not obeyed, and why
 
-	stop context.CancelFunc // ends what looks after the room
-	done chan struct{}      // closed when that has ended
+	stop context.CancelFunc // ends the goroutines that look after the room
+	done chan struct{}      // closed when they have ended
 
 	// Guarded by Set.mu.
-	users   int // who borrows it
+	users   int // how many callers borrow it
 	since   time.Time
-	gone    chan struct{} // not nil once it is being closed; closed when its files are free
-	removed bool          // it is being removed, or was
+	gone    chan struct{} // non-nil once it is being closed; closed when its files are free
+	removed bool          // it is being removed, or has been
 }
 
 // New returns the rooms of a configuration, none of them open.
@@ -117,7 +117,7 @@ func (o *Set) InUse(name mail.RoomName) bool {
 	return e != nil && e.gone == nil
 }
 
-// Borrow returns the room, open until giveBack.
+// Borrow returns the room and keeps it open until GiveBack.
 func (o *Set) Borrow(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (o *Set) Borrow(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	return e, nil
 }
 
-// With has use work with a room, which is open until it returns.
+// With calls use with a room, which is open until use returns.
 func (o *Set) With(ctx context.Context, name mail.RoomName, use func(*Entry) error) error {
 	e, err := o.Borrow(ctx, name)
 	if err != nil {
@@ -152,12 +152,12 @@ func (o *Set) With(ctx context.Context, name mail.RoomName, use func(*Entry) err
 	return use(e)
 }
 
-// Touch opens a room that is not open. What goes wrong is in the log as well.
+// Touch opens a room that is not open. Errors are also logged.
 func (o *Set) Touch(ctx context.Context, name mail.RoomName) error {
 	return o.With(ctx, name, func(*Entry) error { return nil })
 }
 
-// ErrStopping says that no room is opened any more.
+// ErrStopping is the error for a room that cannot be opened because the post office stops.
 func ErrStopping() error {
 	return mail.Errorf(mail.Unavailable, "the post office is stopping; try again in a moment")
 }
@@ -167,7 +167,8 @@ func notInTime(ctx context.Context, name mail.RoomName) error {
 		Err: ctx.Err()}
 }
 
-// enter counts the caller as a user of the room's entry. mine says that there was none and the caller has to open it.
+// enter counts the caller as a user of the room's entry. mine means that the entry is new and the caller must open
+// it.
 func (o *Set) enter(ctx context.Context, name mail.RoomName) (e *Entry, mine bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,7 +182,7 @@ func (o *Set) enter(ctx context.Context, name mail.RoomName) (e *Entry, mine boo
 		case e == nil && len(o.rooms) < o.Most:
 			e = &Entry{ready: make(chan struct{}), users: 1}
 			o.rooms[name] = e
-			delete(o.kept, name) // what was erased meanwhile must not be told again
+			delete(o.kept, name) // mail that is erased meanwhile must not be shown again
 			return e, true, nil
 		case e == nil:
 			if err := o.makeRoom(ctx, until); err != nil {
@@ -204,8 +205,7 @@ func (o *Set) enter(ctx context.Context, name mail.RoomName) (e *Entry, mine boo
 	}
 }
 
-// GiveBack ends one use of an entry. A room that was made by opening it, and in which nothing has happened, goes with
-// its last use.
+// GiveBack ends one use of an entry. A room that opening made, and that is still empty, goes with its last use.
 func (o *Set) GiveBack(e *Entry, name mail.RoomName) {
 	o.mu.Lock()
 	e.users--
@@ -216,11 +216,11 @@ func (o *Set) GiveBack(e *Entry, name mail.RoomName) {
 	}
 	o.mu.Unlock()
 	if unused {
-		_ = o.closeRoom(e, name) // it has logged what went wrong
+		_ = o.closeRoom(e, name) // it logs errors
 	}
 }
 
-// open opens the room of a fresh entry. One that cannot be opened leaves the table, so that the next caller tries
+// open opens the room of a new entry. An entry that cannot be opened leaves the table, so that the next caller tries
 // again.
 func (o *Set) open(e *Entry, name mail.RoomName) {
 	defer close(e.ready)
@@ -286,18 +286,18 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	return nil
 }
 
-// reopen closes a room, and opens it again, when what was read of it no longer holds.
+// reopen closes a room and opens it again when its journal has changed under it.
 func (o *Set) reopen(ctx context.Context, e *Entry, name mail.RoomName, changed <-chan struct{}) {
 	select {
-	case <-ctx.Done(): // it is closed anyway
+	case <-ctx.Done(): // it is being closed anyway
 	case <-changed:
 		o.Log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
-		_ = o.Sweep(func(open *Entry) bool { return open == e }) // which logs
+		_ = o.Sweep(func(open *Entry) bool { return open == e }) // Sweep logs errors
 		_ = o.Touch(context.Background(), name)
 	}
 }
 
-// options turns what the configuration says of a room into what the room takes.
+// options turns the configuration of a room into the room's options.
 func (o *Set) options(name mail.RoomName) mailroom.Options {
 	r := o.Config.For(name)
 	retention, ttl := r.Policy()
@@ -314,7 +314,7 @@ func (o *Set) options(name mail.RoomName) mailroom.Options {
 	}
 }
 
-// livesOf returns what stands on the room's agents and their tokens.
+// livesOf returns the lives of the room's agents and their tokens.
 func (o *Set) livesOf(name mail.RoomName) *mailroom.Lives {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -326,12 +326,12 @@ func (o *Set) livesOf(name mail.RoomName) *mailroom.Lives {
 	return l
 }
 
-// Alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
+// Alive reports whether the program of a session runs, here or on a machine that uses this post office.
 func (o *Set) Alive(program string) bool {
 	return process.Alive(program) || o.Reach.Machines.Alive(program)
 }
 
-// elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
+// elsewhere lends one room to another. It does not make a missing room: its name is a misspelling.
 func (o *Set) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
 	if !o.Exists(name) {
 		return o.NoRoom(ctx, name)
@@ -349,7 +349,7 @@ func (e *Entry) isOpen() bool {
 	}
 }
 
-// Each calls f, which must not block, for every open room, and returns how many there are.
+// Each calls f, which must not block, for every open room, and returns their number.
 func (o *Set) Each(f func(*Entry)) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -363,7 +363,7 @@ func (o *Set) Each(f func(*Entry)) int {
 	return n
 }
 
-// Run closes idle rooms until ctx ends, but for those in which anything is held.
+// Run closes idle rooms until ctx ends, except those that hold something.
 func (o *Set) Run(ctx context.Context) {
 	if o.idle < 0 {
 		<-ctx.Done()
@@ -376,7 +376,7 @@ func (o *Set) Run(ctx context.Context) {
 	}
 }
 
-// held returns those open rooms in which anything is held, of those for which which, asked under mu, is true.
+// held returns the open rooms that hold something and for which which, called under mu, is true.
 func (o *Set) held(which func(*Entry) bool) map[*Entry]bool {
 	some := make(map[*Entry]bool)
 	o.Each(func(e *Entry) { some[e] = which(e) })
@@ -386,7 +386,7 @@ func (o *Set) held(which func(*Entry) bool) map[*Entry]bool {
 	return some
 }
 
-// Sweep closes the open rooms for which which, asked under mu, is true.
+// Sweep closes the open rooms for which which, called under mu, is true.
 func (o *Set) Sweep(which func(*Entry) bool) error {
 	o.mu.Lock()
 	going := make(map[mail.RoomName]*Entry)
@@ -397,7 +397,7 @@ func (o *Set) Sweep(which func(*Entry) bool) error {
 				e.gone = make(chan struct{})
 				going[name] = e
 			}
-		default: // somebody waits for it
+		default: // another caller waits for it
 		}
 	}
 	o.mu.Unlock()
@@ -412,7 +412,7 @@ func (o *Set) Sweep(which func(*Entry) bool) error {
 func (o *Set) closeRoom(e *Entry, name mail.RoomName) error {
 	defer o.forget(e, name)
 	if e.clustered {
-		o.doze(name) // before it is closed, so that nothing is missed
+		o.doze(name) // before the close, to miss nothing
 	}
 	at := e.files.Last()
 	if !e.unused() {
@@ -421,7 +421,7 @@ func (o *Set) closeRoom(e *Entry, name mail.RoomName) error {
 	st, err := o.shut(e, name)
 	if e.unused() {
 		o.dropUnused(name)
-	} else if err == nil && !e.clustered && e.files.Last() == at { // nothing has happened since it was kept
+	} else if err == nil && !e.clustered && e.files.Last() == at { // nothing has happened since keep
 		o.summarize(name, st)
 	}
 	if o.Exists(name) {
@@ -432,7 +432,7 @@ func (o *Set) closeRoom(e *Entry, name mail.RoomName) error {
 	return err
 }
 
-// shut closes the room of an entry that is marked as going. Its files are free then.
+// shut closes the room of an entry that is marked as going. Its files are free afterwards.
 func (o *Set) shut(e *Entry, name mail.RoomName) (mail.RoomStatus, error) {
 	e.Bridges.Close()
 	e.stop()
@@ -448,7 +448,7 @@ func (o *Set) shut(e *Entry, name mail.RoomName) (mail.RoomStatus, error) {
 	return st, err
 }
 
-// forget takes an entry that is marked as going out of the table.
+// forget removes an entry that is marked as going from the table.
 func (o *Set) forget(e *Entry, name mail.RoomName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -456,8 +456,8 @@ func (o *Set) forget(e *Entry, name mail.RoomName) {
 	close(e.gone)
 }
 
-// Close refuses new calls and closes every room. Calls that still run are cut off by their journals closing, which
-// finishes the appends under way.
+// Close refuses new calls and closes every room. Calls that still run are interrupted when their journals close,
+// which finishes the appends under way.
 func (o *Set) Close() error {
 	o.mu.Lock()
 	o.closed = true

@@ -20,7 +20,7 @@ func (o *Set) Shards(ctx context.Context) (wire.Shards, error) {
 	return list, err
 }
 
-// MakeShards makes shards until there are so many. None is ever taken away.
+// MakeShards makes shards until there are the number asked for. It never removes any.
 func (o *Set) MakeShards(ctx context.Context, ask wire.MakeShards) (wire.Shards, error) {
 	if ask.Number < 1 || ask.Number > wire.MostShards {
 		return wire.Shards{}, mail.Errorf(mail.Invalid, "a cluster has 1 to %d shards, and not %d", wire.MostShards,

@@ -12,14 +12,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The pauses between two attempts to have a room send what the configuration says, while it does not take all of it:
-// its recipient may come, or the servers may come back.
+// The pauses between attempts to make a room send the configured mail while it refuses some: the recipient may
+// appear, or the servers may come back.
 const (
 	firstStandPause = time.Second
 	lastStandPause  = time.Minute
 )
 
-// stand has the room send what the configuration says, and nothing else of what it said, until it does or ctx ends.
+// stand makes the room send the mail that the configuration says, and drop earlier mail of it, until it does or ctx
+// ends.
 func (e *Entry) stand(ctx context.Context, standing []mail.Standing, file string, log *slog.Logger) {
 	for wait := firstStandPause; !e.standOnce(ctx, standing, file, log); wait = min(2*wait, lastStandPause) {
 		if !pause.For(ctx, wait) {
@@ -28,7 +29,7 @@ func (e *Entry) stand(ctx context.Context, standing []mail.Standing, file string
 	}
 }
 
-// standOnce is one attempt of stand. It reports whether there is nothing left to do.
+// standOnce is one attempt of stand. It reports whether the work is done.
 func (e *Entry) standOnce(ctx context.Context, standing []mail.Standing, file string, log *slog.Logger) bool {
 	e.standing.Lock()
 	defer e.standing.Unlock()
@@ -54,15 +55,15 @@ func (e *Entry) standOnce(ctx context.Context, standing []mail.Standing, file st
 	return len(unsent) == 0
 }
 
-// notStanding returns what the configuration says that is not obeyed, and why.
+// notStanding returns the parts of the configuration that are not obeyed, and why.
 func (e *Entry) notStanding() []string {
 	e.unsentMu.Lock()
 	defer e.unsentMu.Unlock()
 	return e.unsent
 }
 
-// Begin opens the rooms that, as the configuration says, send mail again and again. One that was never used begins
-// with that; one that was removed stays so.
+// Begin opens the rooms for which the configuration has recurring mail. Such mail makes a room that was never used;
+// a removed room stays removed.
 func (o *Set) Begin(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(o.Config.Rooms)) {
 		r := o.Config.For(name)
@@ -74,7 +75,7 @@ func (o *Set) Begin(ctx context.Context) {
 			log.Warn("mail that the configuration names is not sent", "err", err)
 			continue
 		}
-		_ = o.With(ctx, name, func(e *Entry) error { // which logs what goes wrong
+		_ = o.With(ctx, name, func(e *Entry) error { // it logs errors
 			e.standOnce(ctx, r.Standing(), o.Config.Home.File(), log)
 			return nil
 		})

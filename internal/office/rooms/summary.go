@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A summary is what a closed room said of itself and had, in a file of its directory, so that a post office that was
-// restarted need not open a thousand rooms to tell of them. It is a help and never the truth: it counts only as long
-// as the journal is the one that it was made of. It is removed before its room is opened, so that there is none while
-// mail is erased there, and has what Kept has: subjects, but no texts of mail.
+// A summary is the status and state of a closed room, in a file of its directory, so that a restarted post office
+// need not open a thousand rooms to report on them. It is a cache, never the truth: it is valid only while the
+// journal is the one that it was made from. It is removed before its room is opened, so that there is none while
+// mail is erased there. It contains the state for Kept: subjects, but no texts of mail.
 type summary struct {
 	Version int             `json:"version"`
 	Size    int64           `json:"size"`    // of the journal, in bytes
@@ -24,20 +24,20 @@ type summary struct {
 	Kept    mail.FleetRoom  `json:"kept"`
 }
 
-// summaryVersion changes with what is in a summary. One of another version is ignored.
+// summaryVersion changes with the content of a summary. Summaries of other versions are ignored.
 const summaryVersion = 1
 
 func (o *Set) summaryFile(name mail.RoomName) string {
 	return filepath.Join(o.Dir(name), "index", "summary.json")
 }
 
-// summarize writes the summary of a room that has just been closed. It is not synced: what a power cut leaves of it is
-// ignored if it is not whole.
+// summarize writes the summary of a room that has just been closed. It does not sync the file: an incomplete one
+// after a power cut is ignored.
 func (o *Set) summarize(name mail.RoomName, st mail.RoomStatus) {
 	o.mu.Lock()
 	all, known := o.kept[name]
 	o.mu.Unlock()
-	if !known || st.Trouble != "" { // which may be over by then
+	if !known || st.Trouble != "" { // the trouble may be over by then
 		return
 	}
 	info, err := os.Stat(o.journal(name))
@@ -56,19 +56,19 @@ func (o *Set) summarize(name mail.RoomName, st mail.RoomStatus) {
 	}
 }
 
-// dropSummary removes the summary of a room that is about to be opened, and what a crash left of writing it.
+// dropSummary removes the summary of a room that is about to be opened, and any partial file that a crash left.
 func (o *Set) dropSummary(name mail.RoomName) {
 	path := o.summaryFile(name)
 	err := os.Remove(path)
 	if unwritten := os.Remove(path + durable.UnsyncedTemp); unwritten == nil || err == nil {
-		err = durable.SyncDir(filepath.Dir(path)) // else it would be back after a power cut
+		err = durable.SyncDir(filepath.Dir(path)) // otherwise a power cut could bring it back
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		o.Log.Warn("the summary of a room stays beside its journal", "room", name, "err", err)
 	}
 }
 
-// recall reads the summary of a room of which nothing is known because it has not been open.
+// recall reads the summary of a room that has not been open yet.
 func (o *Set) recall(name mail.RoomName) {
 	unknown := func() bool {
 		_, known := o.known[name]
@@ -88,8 +88,8 @@ func (o *Set) recall(name mail.RoomName) {
 	}
 }
 
-// readSummary returns the summary of a closed room, if there is one that counts. One of a room on NATS servers does
-// not: others write there meanwhile.
+// readSummary returns the summary of a closed room, if a valid one exists. That of a room on NATS servers is not
+// valid: others write there meanwhile.
 func (o *Set) readSummary(name mail.RoomName) (s summary, ok bool) {
 	text, err := durable.ReadFile(o.summaryFile(name))
 	if err != nil || jsonx.Unmarshal(text, &s) != nil || s.Version != summaryVersion || !s.whole(name) {
@@ -103,7 +103,7 @@ func (o *Set) readSummary(name mail.RoomName) (s summary, ok bool) {
 	return s, err == nil && k.Kind == config.KindFile && k.Moved == ""
 }
 
-// whole reports whether a summary has all parts, and is that of a room.
+// whole reports whether a summary has all parts and belongs to the room.
 func (s *summary) whole(name mail.RoomName) bool {
 	k := &s.Kept
 	return s.Status.Name == name && k.Room == name && k.AsOf != 0 && k.Agents != nil && k.Stuck != nil &&

@@ -12,19 +12,19 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-// lookAgain has the ringer of a room look at everybody, because the doors of some have changed. The room is opened for
-// that: mail may wait in it.
+// lookAgain makes the ringer of a room examine all agents, because the doors of some have changed. It opens the
+// room, because mail may wait there.
 func (o *Set) lookAgain(name mail.RoomName) {
 	if !o.Exists(name) {
 		return
 	}
-	go o.With(context.Background(), name, func(e *Entry) error { // which logs what goes wrong
+	go o.With(context.Background(), name, func(e *Entry) error { // With logs errors
 		e.Ringer.Look()
 		return nil
 	})
 }
 
-// newRinger returns what rings the doors of a room.
+// newRinger returns the ringer of the room's doors.
 func (o *Set) newRinger(e *Entry, doors *wake.Doors) *wake.Ringer {
 	opts := wake.Options{Room: e.Room, Doors: doors, Log: o.Log, Observe: wake.Observer{
 		Rang: func(ok bool) {
@@ -63,11 +63,11 @@ func (e *Entry) run(ctx context.Context, o *Set, log *slog.Logger) {
 		running.Go(func() { e.followBridges(ctx, log) })
 		running.Go(func() { e.announce(ctx, o.Notify) })
 	}
-	_ = e.Room.Run(ctx) // it logs what goes wrong and ends only with ctx
+	_ = e.Room.Run(ctx) // it logs errors and ends only with ctx
 }
 
-// announce has the other machines know for whom this one has doors, and that it can tell the person, until it has or
-// ctx ends.
+// announce tells the other machines for whom this one has doors, and that it can tell the person, until that
+// succeeds or ctx ends.
 func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 	doors := e.doors.For()
 	if n.Able() {
@@ -80,8 +80,8 @@ func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 	}
 }
 
-// announcePause is how long the servers are left alone that could not be written to.
+// announcePause is the pause after a failed write to the servers.
 const announcePause = 5 * time.Second
 
-// wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
+// wakes reports whether the configuration has doors for a room: an agent may have to be woken there.
 func (o *Set) wakes(name mail.RoomName) bool { return o.Reach.Configured(name).Len() > 0 }

@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// agent is one who has a credential.
+// agent is a client with a credential.
 type agent struct {
 	name  mail.Name
 	token string
@@ -34,7 +34,7 @@ type watcher struct {
 	problem          string // once read has returned
 }
 
-// watch opens the events behind a place.
+// watch opens the events after a sequence number.
 func (p *place) watch(t *testing.T, from mail.Seq) *watcher {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -52,14 +52,14 @@ func (p *place) watch(t *testing.T, from mail.Seq) *watcher {
 	return &watcher{body: resp.Body, stop: stop, free: transport.CloseIdleConnections}
 }
 
-// read counts until the stream ends. Places rise.
+// read counts until the stream ends. Sequence numbers must rise.
 func (w *watcher) read() {
 	lines := bufio.NewReaderSize(w.body, 16<<10)
 	var last uint64
 	for {
 		line, err := lines.ReadSlice('\n')
 		if err == bufio.ErrBufferFull {
-			continue // the rest of data, which nobody looks at
+			continue // the rest of data, which is not needed
 		}
 		if err != nil {
 			if !w.closed.Load() {
@@ -88,7 +88,7 @@ func (w *watcher) close() {
 	w.free()
 }
 
-// session is one MCP session that asks, waits and looks until ctx ends, and is deleted then.
+// session is one MCP session that sends requests, waits and reads until ctx ends, and is then deleted.
 func (p *place) session(ctx context.Context, t *testing.T, a agent, calls *int64) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

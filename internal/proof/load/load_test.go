@@ -22,21 +22,22 @@ var (
 	pause    = flag.Duration("pause", 250*time.Millisecond, "between the messages of one sender")
 )
 
-// What may be left of all clients when they have gone.
+// What may be left of the clients after they have gone.
 const (
 	moreMemory     = 1.3 // times
 	moreGoroutines = 10
 	moreFiles      = 5
-	// settling is how long the process may take to get there: Go gives memory back slowly, and at the latest after a
-	// collection that it makes every two minutes.
+	// settling is how long the process may take to get there: Go returns memory slowly, but no later than after the
+	// collection that runs every two minutes.
 	settling = 4 * time.Minute
 )
 
-// seeded is how many messages are there before: as many as a room keeps, so that keeping more is no cause of growth.
+// seeded is the number of messages before the test: as many as a room keeps, so that keeping more does not explain
+// growth.
 const seeded = 5000
 
-// TestLoad has every watcher see every message that was acknowledged, once and in order, and the process as it was
-// before.
+// TestLoad holds that every watcher sees every acknowledged message, once and in order, and that the process ends as
+// it began.
 func TestLoad(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("sockets and /proc")
@@ -86,7 +87,7 @@ func choose(given int, long bool, short, full int) int {
 	return short
 }
 
-// outcome is what a crowd did.
+// outcome is the result of a crowd of clients.
 type outcome struct {
 	sent    int   // messages acknowledged
 	seen    int64 // events, by all watchers
@@ -95,7 +96,8 @@ type outcome struct {
 	under   figures // of the process, half-way
 }
 
-// runAgents lets clients work for a while, waits until every watcher has seen what was sent, and sends them home.
+// runAgents lets clients work for a while, waits until every watcher has seen all sent messages, and ends the
+// clients.
 func (p *place) runAgents(t *testing.T, names []agent, nWatchers, nSessions int, lasting time.Duration) outcome {
 	t.Helper()
 	var out outcome

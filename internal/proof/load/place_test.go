@@ -34,7 +34,7 @@ type place struct {
 // open builds the program, starts a post office and ends it with the test.
 func open(t *testing.T) *place {
 	t.Helper()
-	root, err := os.MkdirTemp("/tmp", "ppl") // the path of a socket must be short
+	root, err := os.MkdirTemp("/tmp", "ppl") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func open(t *testing.T) *place {
 	return p
 }
 
-// stop ends the post office, and with force after half a minute.
+// stop ends the post office, by force after half a minute.
 func stop(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	force := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
@@ -102,7 +102,7 @@ func (p *place) user(t *testing.T) mail.Service {
 	return svc
 }
 
-// roster registers those who send, with tokens, and the sink.
+// roster registers the senders, with tokens, and the sink.
 func (p *place) roster(t *testing.T, n int) []agent {
 	t.Helper()
 	user := p.user(t)
@@ -180,7 +180,7 @@ func (p *place) verify(t *testing.T) {
 	}
 }
 
-// figures say how the process is.
+// figures are measurements of the process.
 type figures struct {
 	goroutines, files, connections int
 	memory                         int // resident, in kB
@@ -192,7 +192,7 @@ func (f figures) String() string {
 		f.goroutines, f.files, f.connections, f.memory, f.heap)
 }
 
-// figures asks the process and the system. Where there is no /proc, files and memory are 0.
+// figures measures through the process and the system. Without /proc, files and memory are 0.
 func (p *place) figures(t *testing.T) (f figures) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.http+"/metrics", nil)
@@ -230,7 +230,7 @@ func number(text, pattern string) int {
 	return n
 }
 
-// quiet returns the figures of a post office that has just had clients, when they have gone.
+// quiet returns the figures of a post office after its clients have gone.
 func (p *place) quiet(t *testing.T) figures {
 	t.Helper()
 	var f figures
@@ -245,7 +245,7 @@ func (p *place) quiet(t *testing.T) figures {
 	return f
 }
 
-// settle waits until the figures are what they may be, and returns the last.
+// settle waits until the figures are within their bounds, and returns the last ones.
 func (p *place) settle(t *testing.T, before figures, long bool) figures {
 	t.Helper()
 	for deadline := time.Now().Add(settling); ; sleep(t.Context(), time.Second) {

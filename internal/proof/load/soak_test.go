@@ -17,7 +17,7 @@ var (
 	rate = flag.Int("rate", 550, "messages a second that TestSoak sends")
 )
 
-// minute is what was seen in a minute of a soak.
+// minute has the figures of one minute of a soak.
 type minute struct {
 	hot    int
 	file   int64
@@ -26,7 +26,7 @@ type minute struct {
 	beside sends
 }
 
-// sends says how long the sends of a minute took.
+// sends are the times of the sends of a minute.
 type sends struct {
 	p50, p99, max time.Duration
 	failed        int
@@ -37,7 +37,7 @@ func (s sends) String() string {
 		s.p99.Round(time.Microsecond), s.max.Round(time.Microsecond), s.failed)
 }
 
-// stopwatch is how long sends took since it was last looked at.
+// stopwatch collects the times of sends since it was last read.
 type stopwatch struct {
 	mu     sync.Mutex
 	took   []time.Duration
@@ -65,15 +65,15 @@ func (w *stopwatch) read() (s sends) {
 	return s
 }
 
-// TestSoak sends faster than retention's hour goes round. Messages, file and memory stay what they are from the tenth
-// minute on, when what is kept of the last minutes and of the archive is full. What the machine alone costs a send is
-// seen in another room of the same process, which is seldom trimmed.
+// TestSoak sends faster than retention's hour passes. Messages, file and memory stay constant from the tenth minute
+// on, when the parts for the last minutes and for the archive are full. Sends to another room of the same process,
+// which is seldom trimmed, show the cost of the machine alone.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("no soak was asked for")
 	}
 	p := open(t)
-	names := p.roster(t, max(*senders, *rate/15)) // of each no more than 20 a second are accepted
+	names := p.roster(t, max(*senders, *rate/15)) // at most 20 a second are accepted from each
 	other, err := p.admin.Room(t.Context(), "beside", mail.User)
 	if err == nil {
 		_, err = other.Register(t.Context(), mail.Presence{Name: "sink"})
@@ -123,7 +123,7 @@ func TestSoak(t *testing.T) {
 	p.hold(t, seen)
 }
 
-// hold holds what was seen to its bounds.
+// hold checks the figures against their bounds.
 func (p *place) hold(t *testing.T, seen []minute) {
 	t.Helper()
 	early := seen[min(9, len(seen)-1)]

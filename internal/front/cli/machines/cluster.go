@@ -54,7 +54,7 @@ const clusterLeaveHelp = `Take this machine out of its cluster, as pennypost clu
 its server has left is moved to the directory "removed" in the data directory. The last machine leaves only when
 no rooms are in the cluster any more.`
 
-// clusterFlags are the flags of the commands below cluster.
+// clusterFlags are the flags of the subcommands of cluster.
 type clusterFlags struct {
 	name, address, expires string
 	keepRooms              bool
@@ -126,7 +126,7 @@ func (a *app) clusterHome() (config.Home, error) {
 	return home, err
 }
 
-// own is where the others find this machine. Without a host in it, join finds out.
+// own is the address at which the others find this machine. If it has no host, join finds one.
 func own(typed string) string {
 	host, port, err := net.SplitHostPort(typed)
 	if err != nil {
@@ -135,7 +135,7 @@ func own(typed string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// likeliest returns the address of this machine that others most likely reach: of a private network, IPv4.
+// likeliest returns the address of this machine that others can most likely reach: on a private network, IPv4.
 func likeliest() string {
 	all, _ := net.InterfaceAddrs()
 	best, rank := "127.0.0.1", 3
@@ -177,7 +177,7 @@ func (a *app) clusterInit(ctx context.Context, f clusterFlags) error {
 	if err := a.atServer(ctx, home, "init", wire.ClusterInit{Name: name, Address: own(f.address)}, &st); err != nil {
 		return err
 	}
-	var in [2]wire.ClusterInvited // three machines are what one needs
+	var in [2]wire.ClusterInvited // a cluster needs three machines
 	for i := range in {
 		if err := ownserver.Ask(ctx, home, "invite", wire.ClusterInvite{}, &in[i]); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (a *app) clusterInit(ctx context.Context, f clusterFlags) error {
 	})
 }
 
-// atServer asks the process of the server, which is started if it does not run.
+// atServer asks the process of the server, and starts it if it does not run.
 func (a *app) atServer(ctx context.Context, home config.Home, what string, question, answer any) error {
 	if err := ownserver.Start(ctx, home, a.Env.Environ); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (a *app) atServer(ctx context.Context, home config.Home, what string, quest
 	return ownserver.Ask(ctx, home, what, question, answer)
 }
 
-// tellRooms says which rooms are not in the cluster.
+// tellRooms lists the rooms that are not in the cluster.
 func (a *app) tellRooms(home config.Home) {
 	if rooms := inFiles(home); len(rooms) > 0 {
 		a.Out.Line("On this machine alone, in files: %s. To have one everywhere: pennypost rooms move ROOM --to "+
@@ -226,7 +226,7 @@ func inFiles(home config.Home) (rooms []mail.RoomName) {
 	return rooms
 }
 
-// joinLine is what is typed on a machine that is to join. It is whole, however narrow the terminal is.
+// joinLine is the line to type on a machine that joins. It is not wrapped, however narrow the terminal is.
 func joinLine(in wire.ClusterInvited) string {
 	return "pennypost cluster join " + in.Address + " " + in.Code + "\n"
 }
@@ -280,7 +280,7 @@ func (a *app) clusterInvite(ctx context.Context, f clusterFlags) error {
 	})
 }
 
-// running asks the process of the server of a machine that is in a cluster.
+// running asks the server's process of a machine that is in a cluster.
 func (a *app) running(ctx context.Context, home config.Home, what string, question, answer any) error {
 	c, err := config.LoadCluster(home)
 	switch {
@@ -311,7 +311,7 @@ func (a *app) clusterStatus(ctx context.Context) error {
 	})
 }
 
-// showCluster lists the machines, and says what may fail.
+// showCluster lists the machines, and how many may fail.
 func (a *app) showCluster(st *wire.ClusterStatus) {
 	rows := make([][]string, 0, len(st.Members))
 	for i := range st.Members {
@@ -395,7 +395,7 @@ func (a *app) clusterLeave(ctx context.Context) error {
 	}{true}, "This machine is in no cluster any more. What its server had is in %s.", home.Removed())
 }
 
-// forgetCluster puts away what the server has left.
+// forgetCluster moves the server's data away, and removes the files of the cluster.
 func forgetCluster(home config.Home) error {
 	err := home.PutServersAway()
 	for _, path := range []string{home.ClusterKey(), home.ClusterCodes(), home.Cluster()} {

@@ -1,5 +1,5 @@
-// Package machines has the verbs by which several machines use one post office, or share rooms. Start at invite.go and
-// join.go, the two ends of one line that a person carries from one machine to the other.
+// Package machines has the verbs with which several machines use one post office, or share rooms. Start at invite.go
+// and join.go, the two ends of one line that a person carries from one machine to the other.
 //
 // It knows package cli, and none of the other groups of verbs.
 package machines

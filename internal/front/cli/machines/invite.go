@@ -44,7 +44,7 @@ func newInvite(a *app) *cobra.Command {
 		Use: "invite", Short: "let another machine in", Long: inviteHelp, Example: inviteExamples, Args: cli.NoArgs,
 		RunE: cli.RunWith(a.invite, &f),
 	},
-		// --room of every command says which one a command means; here it can be given more than once.
+		// For every command --room names the room that it uses; here it can be given more than once.
 		cli.Flag{Into: &f.rooms, Name: "room", About: "let the machine into `ROOM` only; may be repeated", Each: true},
 		cli.Flag{Into: &f.agent, Name: "agent", About: "let the machine speak as the agent `NAME` only"},
 		cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at most"},
@@ -85,14 +85,14 @@ func (a *app) invite(ctx context.Context, f inviteFlags) error {
 }
 
 func (a *app) showInvite(made wire.Invited) error {
-	a.Out.Write("pennypost join " + made.URL + " " + made.Code + "\n") // whole, however narrow the terminal is
+	a.Out.Write("pennypost join " + made.URL + " " + made.Code + "\n") // not wrapped, however narrow the terminal is
 	a.Out.Line("Type this line on the other machine, before %s. It lets in one machine, once.",
 		a.Out.Moment(made.Expires))
 	a.Out.Line("certificate %s", made.Fingerprint)
 	return nil
 }
 
-// invites lists who is in and who may come.
+// invites lists the machines that are in, and the open codes.
 func (a *app) invites(ctx context.Context, office *client.Office) error {
 	list, err := office.Invites(ctx)
 	return cli.Answer(a.App, list, err, a.showInvites)
@@ -116,7 +116,7 @@ func (a *app) showInvites(list wire.Invites) error {
 	return nil
 }
 
-// scope says what a machine may do.
+// scope describes the access of a machine.
 func scope(rooms []mail.RoomName, agent mail.Name) string {
 	what := "all rooms"
 	if len(rooms) > 0 {
@@ -128,7 +128,7 @@ func scope(rooms []mail.RoomName, agent mail.Name) string {
 	return what
 }
 
-// putOut takes back what a machine or a code was given.
+// putOut revokes the access of a machine, or a code.
 func (a *app) putOut(ctx context.Context, office *client.Office, name string) error {
 	if err := office.Revoke(ctx, name); err != nil {
 		return cli.HintedIf(mail.NotFound, err, "pennypost invite --list lists those that there are")

@@ -79,7 +79,7 @@ func keeps(home config.Home) error {
 	return nil
 }
 
-// setAside sees that mail that was kept for the post office that was left is not sent to another one. Nothing that
+// setAside ensures that mail kept for the post office that was left is not sent to another one. No process that
 // would send it runs.
 func setAside(home config.Home) error {
 	if _, err := os.Stat(home.Outbox()); errors.Is(err, fs.ErrNotExist) {
@@ -120,11 +120,11 @@ func (a *app) join(ctx context.Context, address, text, name string) error {
 	}
 	before, err := config.LoadRemote(home)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		before = nil // it is replaced
+		before = nil // it will be replaced
 	}
 	r := &config.Remote{URL: u.String(), Pin: code.Trust.Pin, Public: code.Trust.Public}
 	opts := client.Options{URL: r.URL, TLS: code.Trust.Config(u.Hostname())}
-	if before != nil && before.Pin == r.Pin { // which shows that this is the machine of that name
+	if before != nil && before.Pin == r.Pin { // this shows that this is the machine of that name
 		opts.Token = before.Token
 	}
 	office, err := client.New(opts)
@@ -146,7 +146,7 @@ func (a *app) join(ctx context.Context, address, text, name string) error {
 	return nil
 }
 
-// machineName returns the name that this machine is to have there: what was typed, or its own.
+// machineName returns this machine's name there: the typed one, or its own.
 func (a *app) machineName(typed string) (mail.Machine, error) {
 	if typed == "" {
 		cfg, err := a.LoadConfig()
@@ -155,7 +155,7 @@ func (a *app) machineName(typed string) (mail.Machine, error) {
 	return mail.ParseMachine(typed)
 }
 
-// keep writes down what was joined, and has the next command use that.
+// keep stores the joined post office, and makes the next command use it.
 func (a *app) keep(ctx context.Context, home config.Home, r *config.Remote) error {
 	err := home.Create()
 	if err == nil {
@@ -189,7 +189,7 @@ func (a *app) tellJoined(r *config.Remote, expires mail.Time) {
 	a.Out.Line("pennypost inbox shows the mail there. pennypost leave undoes this.")
 }
 
-// noRooms refuses a data directory with mail of its own, which nobody would see any more.
+// noRooms refuses a data directory with mail of its own, which would become invisible.
 func noRooms(home config.Home) error {
 	dirs, err := os.ReadDir(home.Rooms())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -213,7 +213,7 @@ func noRooms(home config.Home) error {
 		"PENNYPOST_HOME="+filepath.Join(filepath.Dir(string(home)), "pennypost-joined")+" pennypost join URL CODE")
 }
 
-// restart ends what answers on the socket of home, so that the next command starts what is to answer now.
+// restart ends the process that answers on the socket of home, so that the next command starts the right one.
 func (a *app) restart(ctx context.Context, home config.Home) error {
 	if !cli.Listens(home) {
 		return nil
@@ -261,7 +261,7 @@ func (a *app) leave(ctx context.Context, aside bool) error {
 		return err
 	}
 	switch {
-	case r == nil: // the file was no good
+	case r == nil: // the file was invalid
 		a.Out.Line("This machine uses a post office of its own again.")
 	case err == nil:
 		a.Out.Line("This machine uses a post office of its own again. Its token for %s is void.", r.URL)
@@ -272,7 +272,7 @@ func (a *app) leave(ctx context.Context, aside bool) error {
 	return nil
 }
 
-// goodbye makes the token of this machine void. One that is void already is no error.
+// goodbye makes the token of this machine void. A token that is void already is no error.
 func goodbye(ctx context.Context, r *config.Remote) error {
 	conf, err := r.TLS()
 	if err != nil {

@@ -93,7 +93,7 @@ func (a *app) showMachines(list wire.Machines) error {
 	return nil
 }
 
-// showServers lists the NATS servers, and what of them is not as it should be.
+// showServers lists the NATS servers, and their faults.
 func (a *app) showServers(h *mail.ServersHealth) {
 	if len(h.Servers) == 0 {
 		return
@@ -155,7 +155,7 @@ func syncs(s *mail.ServerStatus) string {
 	return "syncs every " + s.Sync
 }
 
-// behind says by how much copies of rooms on a server are behind.
+// behind says how far the copies of rooms on a server lag.
 func (a *app) behind(s *mail.ServerStatus) string {
 	if s.BehindIn == 0 {
 		return ""
@@ -181,7 +181,7 @@ func (a *app) machinesAdmit(ctx context.Context, office *client.Office, args []s
 	}{name}, "%s is admitted to each room in which this machine is, within seconds where the room is open here.", name)
 }
 
-// showAdmit prints by what this machine is admitted.
+// showAdmit prints the key with which this machine is admitted.
 func (a *app) showAdmit(ctx context.Context, office *client.Office) error {
 	list, err := office.Machines(ctx)
 	for i := range list.Machines {

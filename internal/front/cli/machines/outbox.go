@@ -76,7 +76,7 @@ func (a *app) showOutbox(list mail.Outbox) error {
 	return nil
 }
 
-// about is what a letter says of itself.
+// about is a letter's own description.
 func about(k *mail.Kept) string {
 	if k.Subject == "" {
 		return ""

@@ -117,7 +117,7 @@ func (a *app) addCredential(ctx context.Context, office *client.Office, ask wire
 }
 
 func (a *app) showCredential(made wire.MadeCredential) error {
-	a.Out.Write(made.Token + "\n") // whole, however narrow the terminal is
+	a.Out.Write(made.Token + "\n") // not wrapped, however narrow the terminal is
 	a.Out.Line("Keep it: it is not shown again. The script has it in its environment as %s.", cli.TokenVariable)
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package office has the verbs of the post office as the person has it before them: its pages, its state, its rooms,
-// its end, and the credentials of the person's scripts. Start at status.go.
+// Package office has the verbs for the person's own post office: its pages, its state, its rooms, its end, and the
+// credentials of the person's scripts. Start at status.go.
 //
 // It knows package cli, and none of the other groups of verbs.
 package office

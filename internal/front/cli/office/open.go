@@ -45,7 +45,7 @@ pennypost open --revoke k3vq2mzt      log one out, or all of them: --revoke all`
 type openFlags struct {
 	print, plain, phone, sessions bool
 	revoke                        string
-	at                            string // where phones get in
+	at                            string // the address where phones get in
 }
 
 func newOpen(a *app) *cobra.Command {
@@ -97,7 +97,7 @@ func (a *app) open(ctx context.Context, f openFlags) error {
 	})
 }
 
-// login returns a link that logs a browser in, and the post office, which may be another one after phones were let in.
+// login returns a link that logs a browser in, and the post office, which is a new one after phones were let in.
 func (a *app) login(ctx context.Context, office *client.Office, f *openFlags) (string, *client.Office, error) {
 	room, err := a.RoomName()
 	if err != nil {
@@ -118,8 +118,8 @@ func (a *app) login(ctx context.Context, office *client.Office, f *openFlags) (s
 	return link, office, err
 }
 
-// mayLetIn reports whether the person can be asked to let phones in, at an address or "". If not, it returns what is
-// wrong, which is why no link could be made, if none could.
+// mayLetIn reports whether the person can be asked to let phones in, at an address or "". If not, it returns the
+// error. why says why no link could be made; nil if one could.
 func (a *app) mayLetIn(ctx context.Context, office *client.Office, at string, why error) (bool, error) {
 	c, err := a.LoadConfig()
 	asks := cli.IsTerminal(a.Env.Stdin) && !a.JSON
@@ -135,11 +135,11 @@ func (a *app) mayLetIn(ctx context.Context, office *client.Office, at string, wh
 	case listens || !asks:
 		return false, why
 	}
-	_, denied := office.Sessions(ctx) // which nobody but the person is told
+	_, denied := office.Sessions(ctx) // only the person may list them
 	return denied == nil, cmp.Or(why, denied)
 }
 
-// letPhonesIn has the post office listen for other machines, if the person agrees, and returns it as it is then.
+// letPhonesIn makes the post office listen for other machines, if the person agrees, and returns the restarted one.
 func (a *app) letPhonesIn(ctx context.Context, at string) (*client.Office, error) {
 	a.Out.Line("This post office listens to no other machine yet. %s", cli.PhoneOffer)
 	yes, err := a.AskYes(cli.PhoneQuestion, false)
@@ -156,7 +156,7 @@ func (a *app) letPhonesIn(ctx context.Context, at string) (*client.Office, error
 	return a.Post()
 }
 
-// openBrowser opens a link, which leads to the plain address or not.
+// openBrowser opens a link; plain says whether it leads to the plain address.
 func (a *app) openBrowser(ctx context.Context, link string, plain bool) error {
 	name, args := opener(runtime.GOOS, link)
 	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
@@ -170,8 +170,8 @@ func (a *app) openBrowser(ctx context.Context, link string, plain bool) error {
 	return nil
 }
 
-// hasBrowser reports whether a browser that is opened would be before the person: not if that sits at another machine,
-// or nothing can be shown on this one.
+// hasBrowser reports whether a browser would open in front of the person: not if the person is at another machine,
+// or this one has no display.
 func hasBrowser(getenv func(string) string) bool {
 	switch {
 	case getenv("BROWSER") != "":
@@ -194,7 +194,7 @@ func (a *app) noBrowser(link string) error {
 	return nil
 }
 
-// showPhone shows a link as a QR code, with what is to be compared.
+// showPhone shows a link as a QR code, with the fingerprint to compare.
 func (a *app) showPhone(ctx context.Context, office *client.Office, link string) error {
 	st, err := office.Status(ctx)
 	if err != nil {
@@ -262,7 +262,7 @@ func (a *app) revoke(ctx context.Context, office *client.Office, id string) erro
 	return nil
 }
 
-// opener returns the command with which a system opens an address. No shell reads it, so nothing in it is quoted.
+// opener returns the command with which a system opens an address. No shell reads it, so it is not quoted.
 func opener(goos, link string) (name string, args []string) {
 	switch goos {
 	case "darwin":

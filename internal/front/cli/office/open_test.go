@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/front/cli"
 )
 
-// TestNoBrowser holds that a link is printed where no browser would be before the person.
+// TestNoBrowser holds that a link is printed if no browser would open in front of the person.
 func TestNoBrowser(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string
@@ -37,7 +37,7 @@ func TestNoBrowser(t *testing.T) {
 	}
 }
 
-// The address is one word of the command on every system. Nothing but Linux has run it yet.
+// The address is one word of the command on every system. It has only been run on Linux so far.
 func TestOpener(t *testing.T) {
 	const link = "http://127.0.0.1:8765/login?key=a&b=%20c"
 	for goos, want := range map[string][]string{

@@ -6,13 +6,13 @@ import (
 	"rsc.io/qr"
 )
 
-// quiet is how many light squares stand around a QR code, in each direction: without them cameras do not find it
+// quiet is how many light squares surround a QR code, in each direction: without them cameras do not find it
 // (ISO/IEC 18004, 5.3.8).
 const quiet = 4
 
-// qrLines draws text as a QR code for a terminal: a line is two rows of squares, to be written white on black. Without
-// colours the light squares are drawn, as suits a dark terminal; cameras read the code of a light one too, which is
-// the negative.
+// qrLines draws text as a QR code for a terminal: each line has two rows of squares, to be written white on black.
+// Without colours it draws the light squares, as suits a dark terminal; cameras also read the code on a light one,
+// which is the negative.
 func qrLines(text string) ([]string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/front/cli"
 )
 
-// TestQRLines reads the squares back from the lines: they are the code's, with four light ones around it.
+// TestQRLines reads the squares back from the lines: they are those of the code, with four light ones around it.
 func TestQRLines(t *testing.T) {
 	const link = "https://192.168.178.133:8766/login?key=ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	code, err := qr.Encode(link, qr.L)

@@ -97,7 +97,7 @@ func (a *app) showCopies(found wire.RestoredRoom) error {
 	return nil
 }
 
-// differences says in what a copy is another than the fullest.
+// differences says how a copy differs from the fullest one.
 func differences(c *wire.RoomCopy) (said string) {
 	add := func(text string) {
 		if said != "" {

@@ -119,10 +119,10 @@ func (a *app) roomsMove(ctx context.Context, arg, to string) error {
 	return a.Said(err, done, "Room %s is %s already.", done.Room, where)
 }
 
-// agrees asks on standard error, where it is in nobody's way, and reports whether the answer was yes.
+// agrees asks on standard error, apart from the output, and reports whether the answer was yes.
 func (a *app) agrees(question string) bool {
 	fmt.Fprint(a.Env.Stderr, question)
-	answer, _ := bufio.NewReader(a.Env.Stdin).ReadString('\n') // without an answer it is no
+	answer, _ := bufio.NewReader(a.Env.Stdin).ReadString('\n') // without an answer it means no
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }

@@ -25,7 +25,7 @@ func newStatus(a *app) *cobra.Command {
 	}
 }
 
-// running is what status says in JSON.
+// running is the output of status in JSON.
 type running struct {
 	Running bool `json:"running"`
 	wire.Status
@@ -66,7 +66,7 @@ func (a *app) status(ctx context.Context) error {
 	})
 }
 
-// statusRows says what there is to say of a post office, or of a relay.
+// statusRows returns the status of a post office, or of a relay, as rows.
 func (a *app) statusRows(st *wire.Status) (rows [][]string) {
 	if r := st.Relay; r != nil {
 		reached := "yes"

@@ -1,5 +1,5 @@
-// Drives the door for A2A as programs of others do, with the protocol's own SDK. It writes a line of JSON for each
-// thing that it has got; the test, which is the agent, answers.
+// Uses the A2A door as foreign programs do, with the protocol's own SDK. It writes a line of JSON for each result; the
+// test, which is the agent, answers.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -35,7 +35,7 @@ const message = (text, more = {}) => ({
 const taskOf = (result) => result.task ?? result.payload?.value ?? result;
 const state = (task) => TaskState[task.status.state] ?? task.status.state;
 
-// a task, answered while it is followed
+// a task that is answered while it is followed
 const sent = taskOf(await client.sendMessage(message("Build it")));
 tell("sent", { id: sent.id, state: state(sent) });
 const told = [];
@@ -50,7 +50,7 @@ for await (const event of client.resubscribeTask({ id: sent.id, tenant: "" })) {
 const done = await client.getTask({ id: sent.id, tenant: "" });
 tell("done", { id: sent.id, state: state(done), result: done.artifacts[0].parts[0].content.value, told });
 
-// one that is streamed from the beginning, to a skill, and taken back
+// a task to a skill, streamed from the beginning, and then cancelled
 const skilled = message("Paint it", { metadata: { skill: "role:builder" } });
 for await (const event of room.sendMessageStream(skilled)) {
   const { $case: kind, value } = event.payload ?? event;

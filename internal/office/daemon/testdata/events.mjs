@@ -1,4 +1,4 @@
-// Subscribes to events with @ai-sdk/mcp, and says what comes: one JSON object a line.
+// Subscribes to events with @ai-sdk/mcp, and prints its output: one JSON object a line.
 // node events.mjs URL TOKEN
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
