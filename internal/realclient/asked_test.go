@@ -208,7 +208,7 @@ func (b beside) askedThere(_ *testing.T, l *lab) {
 	l.ended("answered client")
 }
 
-// esc: a turn broken off at its dialog leaves no card, and the next question is another dialog.
+// esc: a turn interrupted at its dialog leaves no card, and the next question is another dialog.
 func (b beside) esc(t *testing.T, l *lab) {
 	w := b.begin(l, "hello esc [[sh touch esc]] [[say never]]")
 	l.shown(w, b.asks, "touch esc")

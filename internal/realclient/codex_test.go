@@ -163,7 +163,7 @@ func (l *lab) queue(text string) {
 	}
 }
 
-// escEmbedded: no one can start the queue of a session in a process of its own that was broken off, and nothing is
+// escEmbedded: no one can start the queue of a session in a process of its own that was interrupted, and nothing is
 // left in the queue. No door is promised, and the mail arrives with the next prompt, once.
 func escEmbedded(t *testing.T, l *lab) {
 	l.install()

@@ -31,8 +31,8 @@ var (
 //   - nothing is shown twice in a session, except mail that could not be marked when it was shown, or whose turn was
 //     interrupted before the model answered;
 //   - the user is told of the same mail once, whoever finds it waiting;
-//   - no agent is rung in vain more often than its budget allows, nor twice at a time (wake's TestP8_Random holds that
-//     no agent is rung while it works);
+//   - no agent is rung unanswered more often than its budget allows, nor twice at a time (wake's TestP8_Random tests
+//     that no agent is rung while it works);
 //   - no turn continues more often than the client lets it; nothing ever breaks a client's rules.
 //
 // A seed repeats the same steps. Concurrent steps may interleave differently, so reproducing a failure may need
@@ -406,7 +406,7 @@ func (w *world) inVain(agent mail.Name, all []rung) []rung {
 	return out
 }
 
-// checkBudget counts rings in vain, except those that a crash kept from being recorded.
+// checkBudget counts rings without effect, except those that a crash kept from being recorded.
 func (w *world) checkBudget() {
 	for agent, all := range w.rings {
 		all = w.inVain(agent, all)

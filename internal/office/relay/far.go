@@ -31,7 +31,7 @@ type Far struct {
 	There  *client.Office
 	Doors  remote.Relay // its line to the post office
 	log    *slog.Logger
-	again  pause.Nudge // somebody waits for the next attempt
+	again  pause.Nudge // a caller waits for the next attempt
 
 	mu      sync.Mutex
 	tried   bool          // an attempt has come to an end

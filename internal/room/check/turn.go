@@ -156,7 +156,7 @@ func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
 }
 
 // GaveUp returns the message that tells the user about mail over which m stopped. It is sent once for the same mail,
-// however often m stops over it. If m has a door, that is rung now, and the ringer tells the user if it is in vain.
+// however often m stops over it. If m has a door, that is rung now, and the ringer tells the user if that fails.
 func (v *View) GaveUp(m *fold.Member, t mail.Turn) []mail.Event {
 	waiting := v.Unseen(m, v.Now)
 	if len(waiting) == 0 || v.HasDoor(m) {

@@ -77,7 +77,7 @@ func (h *author) add(a act) {
 
 func pick[T any](h *author, from []T) T { return from[h.IntN(len(from))] }
 
-// one reports whether something happens that happens once in so many times.
+// one reports whether something happens that happens once in n times.
 func (h *author) one(in int) bool { return h.IntN(in) == 0 }
 
 // pass lets time pass: mostly so little that a session still holds its name.

@@ -302,7 +302,7 @@ func (s *silence) broken() {
 }
 
 // heard returns an error if the stream has more than was delivered, and the rest does not come. A server that cannot
-// catch up with the others (nats-server 2.15.2 may try in vain until it is restarted) keeps reporting that there is
+// catch up with the others (nats-server 2.15.2 may fail to until it is restarted) keeps reporting that there is
 // nothing new, and another one must be asked.
 func (j *Journal) heard(l *lane, s *silence) error {
 	if last := j.local.Last(); s.missing > last {
