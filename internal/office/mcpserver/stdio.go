@@ -25,7 +25,7 @@ const (
 	maxLine = 1 << 20
 	// drain is how long calls already made may continue after in has ended. A script that pipes its requests gets its
 	// answers; a client that closes our stdin to stop us, and kills us after 2 s, finds us gone.
-	drain = 2 * time.Second
+	drain = 1500 * time.Millisecond
 	// maxCalls limits the calls that run, or await a client that does not read their answers, at a time. A client has
 	// a few under way; a faulty one would have any number, each with its memory.
 	maxCalls = 256
