@@ -20,7 +20,7 @@ import (
 func clusterConfig(t *testing.T, name mail.Machine, servers *natstest.Cluster) config.Config {
 	t.Helper()
 	c := testConfig(t)
-	c.Machine.Name = name
+	c.Machine.Name, c.Machine.Admit = name, config.AdmitAnyone
 	c.Journal = config.Journal{Kind: config.KindJetStream, URLs: servers.URLs(), Replicas: len(servers.Servers)}
 	return c
 }
