@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -16,8 +17,10 @@ func TestP5_AdmittedMachines(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
 	desk, laptop := newOffice(t), newOffice(t)
-	onServers(t, desk, servers, "desk", "jetstream")
-	onServers(t, laptop, servers, "laptop", "jetstream")
+	for name, o := range map[string]*office{"desk": desk, "laptop": laptop} {
+		writeConfig(t, o, fmt.Sprintf("[journal]\nkind = \"jetstream\"\nurls = [%q]\nreplicas = 1\n"+
+			"[machine]\nname = %q\n", servers.URLs()[0], name))
+	}
 	desk.mustServe(t)
 	there := laptop.mustServe(t)
 	desk.must(t, "send", "--to", "user", "--room", "lab", "--body", "first")
