@@ -342,7 +342,7 @@ func TestTerminalOutlivesThePostOffice(t *testing.T) {
 	o.env = append(o.env, "PENNYPOST_AUTOSTART=0")
 	d := o.mustServe(t)
 	w := openTerminal(t, o, binary)
-	w.sees("1 of 2", "Which port")
+	w.sees("1 of 2", "Which port", "Agents 3", "Waiting 2")
 	d.kill()
 	w.sees("Post office away since", "Which port", "1  8080") // readable mail stays
 	w.press("Escape").sees("q quit")
