@@ -119,7 +119,7 @@ var (
 		UserOnly: true, Here: true}}
 	SetPassphraseCall = Call[NewPassphrase, None]{Route: Route{ID: "setPassphrase", Method: http.MethodPut,
 		Path: "/passphrase",
-		About: "Set the passphrase that [user] confirm asks for; whoever replaces one has to know it. Over the Unix " +
+		About: "Set the passphrase that [user] confirm asks for; to replace one, one has to know it. Over the Unix " +
 			"socket only. Only the user may.",
 		UserOnly: true, Here: true}}
 )
@@ -155,8 +155,8 @@ var (
 			"which server leads it. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	MakeShardsCall = Call[MakeShards, Shards]{Route: Route{ID: "makeShards", Method: http.MethodPost, Path: "/shards",
-		About: "Make shards until there are so many. Rooms stay in the one where they are; new ones go to all. Only " +
-			"the user may.",
+		About: "Make shards until there are that many. Rooms stay where they are; new rooms are spread over all. " +
+			"Only the user may.",
 		UserOnly: true, Here: true}}
 	RestoreRoomCall = Call[RestoreRoom, RestoredRoom]{Route: Route{ID: "restoreRoom", Method: http.MethodPost,
 		Path: Room + "/restore",

@@ -29,19 +29,17 @@ type jsonServer struct {
 	in    string // the member that holds the servers
 	value string
 	list  bool // the command is a list that includes the arguments
-	// allows is the member that lets the client use the tools without asking. It does not replace another value of
-	// the person's.
+	// allows is the member that lets the client use the tools without asking. It replaces no value of the person's.
 	allows piece
 }
 
-// jsonHooks are hooks in a member of a JSON file: lists of handlers, or of groups of handlers, by event.
+// jsonHooks are hooks in a member of a JSON file: lists of handlers, or of groups of them, by event.
 type jsonHooks struct {
 	client string
 	in     string // the member; "": "hooks"
 	groups bool
 	events []jsonHook
-	// owns returns the program that a command line starts, and whether the line is ours. Nil: lines that run client's
-	// hooks are ours.
+	// owns returns the program that a command line starts, and whether the line is ours. Nil: if it runs our hooks.
 	owns func(line string) (binary string, ours bool)
 }
 

@@ -50,8 +50,7 @@ type Options struct {
 	Alive func(process string) bool
 	// Ended reports whether a process is known to have ended. Nil: that is unknown.
 	Ended func(process string) bool
-	// Elsewhere calls use with another room of the same post office, which is open until use returns. Nil: there is
-	// no other room.
+	// Elsewhere calls use with another room of the post office, open until use returns. Nil: there is none.
 	Elsewhere func(ctx context.Context, room mail.RoomName, use func(*Room) error) error
 	// Exists reports whether the post office has a room. Nil: there is no other room.
 	Exists func(mail.RoomName) bool
@@ -82,8 +81,7 @@ type Options struct {
 	// Away reports whether the post office of another machine is not heard of. It is called with the state locked, so
 	// it must not block. Nil: none ever is.
 	Away func(mail.Machine) bool
-	// Lives are those that earlier rooms of the name had; they end according to this one's journal. Nil: there were
-	// none.
+	// Lives are those of earlier rooms of the name; they end according to this one's journal. Nil: there were none.
 	Lives *Lives
 	// Trouble says how old the knowledge of the room is, and why nothing can be appended at present; "" if it is
 	// current and appending works. Nil: always "".

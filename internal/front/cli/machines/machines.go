@@ -26,12 +26,12 @@ const machinesRemoveHelp = `Forget a machine that will not come back. Where all 
 something, as when a message is erased from every disk, nobody waits for it any more, and its name
 is free for another one. A machine that is there is not removed. Only the user may remove one.`
 
-const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers in which this one is. Each machine
-signs what it sends with a key of its own, and what is signed with no key of the room counts
-nowhere, whoever has the servers' password. Without arguments, the command prints the line to type
-on a machine that is in, so that this one is admitted: bring it there by a way that you trust. A
-machine whose key is another than it was, since its data directory was made anew, is admitted so too.
-Machines of "pennypost cluster" are admitted by the code with which they join.`
+const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers to which this one belongs. Each machine signs
+what it sends with its own key, and a message counts only if a machine of the room has signed it, even
+for those who have the servers' password. Without arguments, print the command that admits this
+machine: type it on a machine that belongs to the rooms, and carry it there in a way that you trust.
+Admit a machine again if its data directory was created again, since its key is new then. Machines of
+"pennypost cluster" are admitted by the code with which they join.`
 
 func newMachines(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -178,7 +178,8 @@ func (a *app) machinesAdmit(ctx context.Context, office *client.Office, args []s
 	}
 	return a.Said(err, struct {
 		Admitted mail.Machine `json:"admitted"`
-	}{name}, "%s is admitted to each room in which this machine is, within seconds where the room is open here.", name)
+	}{name}, "%s is admitted to each room of this machine: within seconds if it is open here, else when it is opened.",
+		name)
 }
 
 // showAdmit prints the key with which this machine is admitted.
@@ -187,8 +188,8 @@ func (a *app) showAdmit(ctx context.Context, office *client.Office) error {
 	for i := range list.Machines {
 		m := &list.Machines[i]
 		if m.Here && m.Key != "" {
-			return a.Said(err, m, "pennypost machines admit %s %s\nType this line on a machine that is in.", m.Name,
-				m.Key)
+			return a.Said(err, m, "pennypost machines admit %s %s\n"+
+				"Type this line on a machine that belongs to the rooms.", m.Name, m.Key)
 		}
 	}
 	return cmp.Or(err, error(mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers")))

@@ -15,9 +15,9 @@ import (
 const shardsHelp = `List the shards: the streams that the rooms on the NATS servers share. Each line says how many
 rooms are in one, how many events, how large it is, and which server leads it.
 
-With a number, make shards until there are so many, at most 64. New rooms are spread over all of
-them; a room that is in one stays there, unless it is moved by rooms move ROOM --to shard:N. Four are
-enough for thousands of rooms. Shards are not taken away. Only the user may make some.`
+With a number, make shards until there are that many, at most 64. New rooms are spread over all of
+them. A room stays in its shard until rooms move ROOM --to shard:N moves it. Four are enough for
+thousands of rooms. Shards cannot be removed. Only the user may make shards.`
 
 func newShards(a *app) *cobra.Command {
 	return &cobra.Command{

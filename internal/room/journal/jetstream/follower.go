@@ -407,7 +407,7 @@ func (j *Journal) endLocked(fence string) error {
 		j.left = j.subject
 		for _, f := range j.pending {
 			if !f.here { // it is not before the fence
-				f.again()
+				f.moved.Give()
 			}
 		}
 		return errOnwards

@@ -71,9 +71,12 @@ func (j *Journal) place(events []jsonl.Placed) error {
 }
 
 // see notes that the last message of a batch is in the copy.
-func (f *flight) see(last mail.Seq) {
+func (f *flight) see(last mail.Seq) { offer(f.seen, last) }
+
+// offer fills a channel of one slot, unless it is full.
+func offer[T any](slot chan T, v T) {
 	select {
-	case f.seen <- last:
+	case slot <- v:
 	default:
 	}
 }

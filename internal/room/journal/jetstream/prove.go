@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -175,13 +176,15 @@ func (r *ring) isOf(ctx context.Context, l *lane) (bool, error) {
 // founded returns an error if the machine that copied the room to its lane was not in it. Then it is another room.
 func (j *Journal) founded(r *ring) error {
 	before := &j.rings
-	if !before.Admits || r.Place == 0 || slices.ContainsFunc(before.Before, func(key []byte) bool {
-		return string(key) == string(r.Founder)
-	}) || j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder) {
+	founds := func(key []byte) bool { return bytes.Equal(key, r.Founder) }
+	switch {
+	case !before.Admits, r.Place == 0, slices.ContainsFunc(before.Before, founds),
+		j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder):
 		return nil
 	}
-	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was made anew on the NATS "+
-		"servers by somebody who is not in it. This machine shows what it has, and takes nothing from there", j.room)}
+	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was replaced on the NATS servers "+
+		"by a machine that does not belong to it. This machine shows its own copy, and takes nothing from there",
+		j.room)}
 }
 
 var errForged = errors.New("another room has the place of this one")
@@ -234,19 +237,14 @@ func (j *Journal) tellRefused(a *arrival) {
 		who = "a machine that does not say which one it is"
 	}
 	j.log.Error("an event does not count", "machine", from, "place", a.seq, "why", a.refused)
-	j.local.Tell(journal.News{Subject: "Something was sent to room " + j.room + " that does not count",
-		Body: fmt.Sprintf("The NATS servers have, at place %d of room %s, something from %s, and %s. It is not "+
-			"shown, and changes nothing. Somebody may have the password of the servers, or a machine has another "+
-			"key than it had. Nothing more is said of that machine for an hour", a.seq, j.room, who, a.refused)})
+	j.local.Tell(journal.News{Subject: "A message to room " + j.room + " does not count",
+		Body: fmt.Sprintf("At place %d of room %s the NATS servers have a message from %s, but %s. It is not shown, "+
+			"and changes nothing. Someone else may have the servers' password, or a machine has a new key. This "+
+			"machine tells you of no more such messages for an hour", a.seq, j.room, who, a.refused)})
 }
 
 // refuse tells the sender of a batch that it does not count.
-func (f *flight) refuse(err error) {
-	select {
-	case f.refused <- err:
-	default:
-	}
-}
+func (f *flight) refuse(err error) { offer(f.refused, err) }
 
 func (j *Journal) errRefused(why string) error {
 	return mail.Errorf(mail.Denied, "room %s does not take this from the machine %s: %s. Nothing of it counts",
@@ -262,8 +260,8 @@ func (j *Journal) barredLocked() error {
 	case !s.known, !s.admits && !in, in && len(theirs.Key) > 0 && key.Equal(ed25519.PublicKey(theirs.Key)):
 		return nil
 	case key == nil:
-		return mail.Errorf(mail.Denied, "room %s takes mail of machines only that show which one they are, and this "+
-			"one has no key", j.room)
+		return mail.Errorf(mail.Denied, "room %s takes mail only from machines that sign it, and this one has no key",
+			j.room)
 	}
 	why := "was not admitted to it yet"
 	switch {
@@ -273,7 +271,7 @@ func (j *Journal) barredLocked() error {
 		why = "is known there with another key"
 	}
 	return mail.Errorf(mail.Denied, "room %s takes nothing from here: this machine %s. To admit it, type on a "+
-		"machine that is in: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
+		"machine of the room: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
 }
 
 // Proven implements journal.Prover.

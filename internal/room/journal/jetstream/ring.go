@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -226,7 +225,7 @@ func (r *ring) standing(me mail.Machine) standing {
 		s.keys[name] = mail.MachineKey{Key: k.Key, At: k.At}
 	}
 	if k := r.Machines[me]; k != nil {
-		s.numbered = max(k.Last[0], slices.Max(k.Last[:]))
+		s.numbered = slices.Max(k.Last[:])
 	}
 	return s
 }
@@ -242,8 +241,4 @@ func (s *standing) same(r *ring) bool {
 		}
 	}
 	return true
-}
-
-func (r *ring) String() string {
-	return fmt.Sprintf("keys of %d machines at %d", len(r.Machines), r.Place)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 )
@@ -42,9 +43,8 @@ type flight struct {
 	deadline time.Time
 	seen     chan mail.Seq // one slot: the place at which the follower has placed the last message
 
-	// moved gets a value when the room has ended at the subject without this batch, and continues elsewhere. One
-	// slot.
-	moved  chan struct{}
+	// moved is given when the room has ended at the subject without this batch, and continues elsewhere.
+	moved  pause.Nudge
 	here   bool   // the follower has placed its last message; guarded by Journal.mu
 	sentTo string // the subject
 
@@ -61,7 +61,7 @@ type flight struct {
 }
 
 func newFlight(behind *mail.Seq) *flight {
-	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1),
+	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: pause.NewNudge(),
 		refused: make(chan error, 1)}
 }
 
@@ -133,14 +133,6 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 
 // errAgain means that a batch does not count, because the room was moved, and must be sent to the new lane.
 var errAgain = errors.New("the room was moved")
-
-// again makes a flight send its batch again.
-func (f *flight) again() {
-	select {
-	case f.moved <- struct{}{}:
-	default:
-	}
-}
 
 // storeBy sends a batch until the outcome is known, or time is up, and returns where its last message is.
 func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (last mail.Seq, err error) {

@@ -135,10 +135,11 @@ func TestManyMachines(t *testing.T) {
 	}
 }
 
-// TestBehindWhileOthersWrite checks that an event that was accepted after a place is directly after it, even if
-// others append all the time: a checkpoint elsewhere would be ignored.
+// TestBehindWhileOthersWrite checks that an event for directly after a place is stored there or nowhere, even if others
+// append all the time: a checkpoint elsewhere would be ignored.
 func TestBehindWhileOthersWrite(t *testing.T) {
 	writer, other := openAlone(t, "busy"), openAlone(t, "busy")
+	began := writer.Last()
 	ctx, stop := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
 	defer writing.Wait()
@@ -151,7 +152,8 @@ func TestBehindWhileOthersWrite(t *testing.T) {
 			}
 		})
 	}
-	taken, asked := 0, 0
+	var taken []mail.Seq
+	asked := 0
 	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); {
 		asked++
 		after := writer.Last()
@@ -163,10 +165,25 @@ func TestBehindWhileOthersWrite(t *testing.T) {
 			t.Fatalf("AppendBehind(%d) is at %d, and says that nothing is between", after, at)
 		}
 		if ok {
-			taken++
+			taken = append(taken, at)
 		}
 	}
-	if t.Logf("%d of %d were taken", taken, asked); taken == 0 {
+	stop()
+	writing.Wait()
+	end, err := writer.Append(t.Context(), note("end"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored []mail.Seq
+	for _, e := range all(t, writer, int(end)) {
+		if e.Seq > began && e.Message != nil && e.Message.Body == "behind" {
+			stored = append(stored, e.Seq)
+		}
+	}
+	if diff := cmp.Diff(taken, stored); diff != "" {
+		t.Errorf("stored (-said +there):\n%s", diff)
+	}
+	if t.Logf("%d of %d were taken", len(taken), asked); len(taken) == 0 {
 		t.Error("nothing was taken")
 	}
 }
