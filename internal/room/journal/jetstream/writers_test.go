@@ -135,8 +135,8 @@ func TestManyMachines(t *testing.T) {
 	}
 }
 
-// TestBehindWhileOthersWrite checks that an event for directly after a place is stored there or nowhere, even if others
-// append all the time: a checkpoint elsewhere would be ignored.
+// TestBehindWhileOthersWrite checks that an event for directly after a place is stored there or nowhere, even if
+// others append all the time: a checkpoint elsewhere would be ignored.
 func TestBehindWhileOthersWrite(t *testing.T) {
 	writer, other := openAlone(t, "busy"), openAlone(t, "busy")
 	began := writer.Last()

@@ -24,7 +24,7 @@ type request struct {
 	hold    bool
 
 	state state         // guarded by Journal.mu
-	wake  chan struct{} // one slot: the state is no longer waiting
+	wake  chan struct{} // of a request that waits, one slot: the state is no longer waiting
 
 	// Results, set by the leader before wake.
 	last mail.Seq
@@ -39,7 +39,7 @@ const (
 	taken         // in the batch being written, or written
 )
 
-var requests = sync.Pool{New: func() any { return &request{wake: make(chan struct{}, 1)} }}
+var requests = sync.Pool{New: func() any { return new(request) }}
 
 // maxIdlePayload keeps the pool from retaining the memory of one giant event forever.
 const maxIdlePayload = 64 << 10
@@ -48,7 +48,7 @@ func (r *request) release() {
 	if cap(r.payload) > maxIdlePayload {
 		r.payload = nil
 	}
-	*r = request{payload: r.payload[:0], ends: r.ends[:0], wake: r.wake}
+	*r = request{payload: r.payload[:0], ends: r.ends[:0]}
 	requests.Put(r)
 }
 
@@ -118,6 +118,7 @@ func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error)
 		j.mu.Unlock()
 		return true, nil
 	}
+	r.wake = make(chan struct{}, 1)
 	j.mu.Unlock()
 
 	select {
@@ -144,7 +145,7 @@ func (j *Journal) leave(r *request) bool {
 
 // takeLead waits for the lead without appending. It cannot be cancelled: the work before it is nearly done.
 func (j *Journal) takeLead() {
-	_, _ = j.enter(context.Background(), &request{hold: true, wake: make(chan struct{}, 1)})
+	_, _ = j.enter(context.Background(), &request{hold: true})
 }
 
 // passLeadLocked gives the lead to the next request. The former leader has left the queue.
