@@ -21,7 +21,7 @@ var floors = []struct {
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
 		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "internal/base/confusable",
-		"internal/base/wording", "internal/base/pause", "internal/base/minisign",
+		"internal/base/wording", "internal/base/pause", "internal/base/minisign", "internal/base/raftlog",
 		"bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON, what we " +

@@ -4,6 +4,7 @@ package natsd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,12 +12,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"pennypost/internal/base/raftlog"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -180,6 +183,7 @@ func TestKeys(t *testing.T) {
 			return err != before && errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), not)
 		})
 	}
+	looksIntoLogs(t, nc, all)
 	stranger := newMachine(t)
 	if err := desk.cluster(t).Write(stranger.home); err != nil { // so it trusts the members, but has another key
 		t.Fatal(err)
@@ -212,6 +216,49 @@ func TestKeys(t *testing.T) {
 	if c := box.cluster(t); !c.Removed {
 		t.Error("the removed machine does not know it")
 	}
+}
+
+// looksIntoLogs: each server that has a stream says that a message, which was stored a moment ago, is in its log.
+func looksIntoLogs(t *testing.T, nc *nats.Conn, all map[mail.Machine]*machine) {
+	t.Helper()
+	m := nats.NewMsg("room.x")
+	m.Header.Set(nats.MsgIdHdr, "room.x.1")
+	if _, err := nc.RequestMsg(m, patience); err != nil {
+		t.Fatal(err)
+	}
+	question, err := json.Marshal(raftlog.Question{IDs: []string{"room.x.1", "room.x.2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the message is in three servers' logs, and all have looked", func() bool {
+		inbox := nc.NewInbox()
+		answers, err := nc.SubscribeSync(inbox)
+		if err == nil {
+			err = nc.PublishRequest(raftlog.Subject, inbox, question)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		have := make(map[string]bool)
+		for range all {
+			var a raftlog.Answer
+			m, err := answers.NextMsg(patience)
+			if err == nil {
+				err = json.Unmarshal(m.Data, &a)
+			}
+			if err != nil || slices.Contains(a.Found, "room.x.2") {
+				t.Fatalf("%+v, %v", a, err)
+			}
+			have[a.Server] = len(a.Found) == 1
+		}
+		n := 0
+		for name := range all {
+			if have[string(name)] {
+				n++
+			}
+		}
+		return n == 3 && len(have) == len(all)
+	})
 }
 
 // mustClear removes the cluster files that a test has written.

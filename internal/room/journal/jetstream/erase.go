@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/base/pause"
+	"pennypost/internal/base/raftlog"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -37,7 +38,7 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 		return err
 	}
 	var l *lane
-	var places []hole
+	var places []erased
 	err := j.recount(ctx, func(now *lane) (err error) {
 		l = now
 		places, err = j.matching(ctx, l, id, match)
@@ -47,13 +48,13 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 		return err
 	}
 	if len(places) > 0 { // noted before, in case this process dies, and again when the last server has erased it
-		if err := j.cluster.lingering.add(j.room, id, time.Now()); err != nil {
+		if err := j.cluster.lingering.add(j.lingers(id, places), time.Now()); err != nil {
 			return err
 		}
 	}
 	for _, x := range places {
 		if l.shared {
-			if err := j.cluster.record(ctx, l, x); err != nil {
+			if err := j.cluster.record(ctx, l, x.hole); err != nil {
 				return err
 			}
 		}
@@ -61,10 +62,35 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 			return err
 		}
 	}
-	if err := j.everywhere(ctx, l, asked); err != nil || len(places) == 0 {
+	if err := j.everywhere(ctx, l, asked); err != nil {
 		return err
 	}
-	return j.cluster.lingering.add(j.room, id, time.Now())
+	return j.cluster.lingering.deleted(j.room, id, time.Now())
+}
+
+// erased is a message of the stream that is erased.
+type erased struct {
+	hole
+	id   string // on the servers
+	long bool   // a server may compress it in its log
+}
+
+func (j *Journal) erasedOf(a *arrival, about mail.ID) erased {
+	x := erased{holeOf(a, j.Proven().Keys), a.idThere, a.size >= raftlog.Compressed}
+	x.About = about
+	return x
+}
+
+// lingers returns the note that the servers may have what is being erased.
+func (j *Journal) lingers(id mail.ID, places []erased) left {
+	e := left{Room: j.room, Message: id, Pending: true}
+	for _, x := range places {
+		if x.id != "" {
+			e.IDs = append(e.IDs, x.id)
+		}
+		e.Hidden = e.Hidden || x.id == "" || x.long
+	}
+	return e
 }
 
 // recount calls f with the lane of the room, and again while other machines erase messages meanwhile that were not
@@ -96,20 +122,19 @@ func gone(ctx context.Context, stream jetstream.Stream, seq uint64) bool {
 
 // matching returns the places in the stream to erase.
 func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
-	match func(mail.Event) bool) (places []hole, err error) {
-	var erased *mail.Message
+	match func(mail.Event) bool) (places []erased, err error) {
+	var about *mail.Message
 	var others []stored
-	keys := j.Proven().Keys
 	err = j.read(ctx, l, 0, l.end, func(a arrival) error {
 		e, ok := jsonl.Decode(a.seq, a.text)
 		switch {
 		case !ok && strings.Contains(string(a.text), string(id)), ok && match(e):
-			x := holeOf(&a, keys)
+			var of mail.ID
 			if e.Message != nil {
-				x.About = e.Message.ID
+				of = e.Message.ID
 			}
-			if places = append(places, x); x.About == id {
-				erased = e.Message
+			if places = append(places, j.erasedOf(&a, of)); of == id {
+				about = e.Message
 			}
 		case e.Message != nil:
 			a.text = nil
@@ -117,10 +142,10 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 		}
 		return nil
 	})
-	if err != nil || erased == nil {
+	if err != nil || about == nil {
 		return places, err
 	}
-	copies, err := j.copies(ctx, erased, others)
+	copies, err := j.copies(ctx, about, others)
 	return append(places, copies...), err
 }
 
@@ -131,18 +156,16 @@ type stored struct {
 }
 
 // copies returns the places of messages that equal an erased one and are no longer in the files.
-func (j *Journal) copies(ctx context.Context, erased *mail.Message, others []stored) (places []hole, err error) {
+func (j *Journal) copies(ctx context.Context, of *mail.Message, others []stored) (places []erased, err error) {
 	for _, e := range others {
 		m := e.Message
-		if m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
+		if m.From != of.From || m.Body != of.Body && (m.Key == "" || m.Key != of.Key) {
 			continue
 		}
 		if here, err := j.holdsEvent(ctx, e.Seq); err != nil {
 			return nil, err
 		} else if !here {
-			x := holeOf(&e.arrival, j.Proven().Keys)
-			x.About = m.ID
-			places = append(places, x)
+			places = append(places, j.erasedOf(&e.arrival, m.ID))
 		}
 	}
 	return places, nil

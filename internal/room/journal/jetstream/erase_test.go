@@ -2,9 +2,11 @@ package jetstream_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/base/raftlog"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jetstream"
@@ -46,6 +51,9 @@ func TestEraseEverywhere(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
 	c := connect(t, servers.URLs())
+	if _, err := c.Machines(t.Context(), jetstream.MachineOptions{Name: "desk", ID: "1"}); err != nil {
+		t.Fatal(err) // which makes the cluster hear of the servers
+	}
 	dir := t.TempDir()
 	j := open(t, c, "erase", dir)
 	add(t, j, "before", 50)
@@ -104,18 +112,115 @@ func TestEraseEverywhere(t *testing.T) {
 	if names := holding(t, dir, secret); len(names) > 0 {
 		t.Errorf("it stands in %q", names)
 	}
+
+	for _, s := range servers.Servers {
+		answerLogs(t, s)
+	}
+	later := time.Now()
+	look := func() bool {
+		later = later.Add(15 * time.Second)
+		c.ForgetErased(later)
+		time.Sleep(100 * time.Millisecond) // for the answers
+		return c.Lingering() != nil
+	}
+	if !look() {
+		t.Error("a text that is in the servers' logs is no longer told")
+	}
+	fillLogs(t, c)
+	for range 6 { // with a seventh its time would be over
+		if look() {
+			continue
+		}
+		for _, s := range servers.Servers {
+			if names := holding(t, s.Dir, secret); len(names) > 0 {
+				t.Errorf("it is not said any more, and it stands in %q", names)
+			}
+		}
+		return
+	}
+	t.Errorf("no log has it, and it is still told: %+v", c.Lingering())
 }
 
-var serversLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until the servers' logs are empty")
+// fillLogs writes so much to all shards that the servers compact their logs.
+func fillLogs(t *testing.T, c *jetstream.Cluster) {
+	t.Helper()
+	js, err := c.Conn().JetStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := make([]byte, 100<<10)
+	for name := range js.StreamNames() {
+		if !strings.Contains(name, "shard") {
+			continue
+		}
+		info, err := js.StreamInfo(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject := strings.NewReplacer("*", "filling", ">", "filling").Replace(info.Config.Subjects[0])
+		for range 90 {
+			for i := range random {
+				random[i] = byte(rand.Uint32())
+			}
+			if _, err := js.Publish(subject, random); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+var waitsForLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until the servers' logs are empty")
 
 // TestServersLogs: while an erased text may be in the servers' own logs, that is reported, and when the report ends,
-// the text is nowhere, even if a server was killed and came back.
+// the text is nowhere, even if a server was killed and came back. Servers that look into their logs end it sooner.
 func TestServersLogs(t *testing.T) {
-	if !*serversLogs {
+	if !*waitsForLogs {
 		t.Skip("it takes eight minutes: ./test proof --machines")
 	}
-	t.Parallel()
-	servers := natstest.Start(t, 3, natstest.Options{})
+	for name, look := range map[string]bool{"whose logs no one sees": false, "that look into their logs": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := natstest.Start(t, 3, natstest.Options{})
+			for _, s := range servers.Servers {
+				if look {
+					answerLogs(t, s)
+				}
+			}
+			serversLogs(t, servers)
+		})
+	}
+}
+
+// answerLogs makes a server answer as one of a cluster of Pennypost does.
+func answerLogs(t *testing.T, s *natstest.Server) {
+	nc, err := nats.Connect(s.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if _, err := nc.Subscribe(raftlog.Subject, func(m *nats.Msg) {
+		var q raftlog.Question
+		if err := json.Unmarshal(m.Data, &q); err != nil {
+			t.Error(err)
+		}
+		found, err := raftlog.Search(s.Dir, q.IDs)
+		if err != nil {
+			t.Logf("%s cannot look: %v", s.Name, err)
+			return
+		}
+		text, err := json.Marshal(raftlog.Answer{Server: s.Name, Found: found})
+		if err == nil {
+			err = m.Respond(text)
+		}
+		if err != nil {
+			t.Logf("%s cannot answer: %v", s.Name, err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func serversLogs(t *testing.T, servers *natstest.Cluster) {
 	c := connect(t, servers.URLs())
 	if _, err := c.Machines(t.Context(), jetstream.MachineOptions{Name: "desk", ID: "1"}); err != nil {
 		t.Fatal(err) // which makes the cluster hear of the servers

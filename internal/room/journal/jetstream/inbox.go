@@ -62,6 +62,8 @@ type arrival struct {
 	at       uint64 // its sequence number in the stream
 	text     []byte // nil: the place is empty
 	id       string
+	idThere  string   // the id on the servers, which is longer
+	size     int      // of the message there, in bytes
 	hole     *hole    // it is not an event, but says that one is erased
 	place    mail.Seq // where it must be, if its sender knew
 	after    mail.Seq // the last place that its sender's copy had
@@ -108,7 +110,8 @@ func (b *inbox) take() arrival {
 func (k *counter) arrival(m *nats.Msg, meta *nats.MsgMetadata) arrival {
 	l := k.lane
 	a := arrival{at: meta.Sequence.Stream, pending: meta.NumPending,
-		id:       l.idIn(m.Header.Get(headerID)),
+		id:      l.idIn(m.Header.Get(headerID)),
+		idThere: m.Header.Get(headerID), size: m.Size(),
 		archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
 	if l.shared && m.Subject == l.holesSubject() {
 		a.hole, a.err = l.noteHole(m.Data)

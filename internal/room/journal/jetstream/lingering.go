@@ -1,26 +1,37 @@
 package jetstream
 
 import (
+	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
 
 	"pennypost/internal/base/kept"
+	"pennypost/internal/base/raftlog"
 	"pennypost/internal/mail"
 )
 
 // logsKeep is how long after an erasure the text may still be in a server's Raft log. nats-server 2.15.2 compacts that
 // log by itself after 174 to 180 s, whatever else is written (measured by searching the files). No request makes it
-// sooner, and nothing reports that it is done.
+// sooner. Servers of a cluster of Pennypost look into their logs, and an erased text counts as there until none finds
+// it. Of other servers nothing reports it, and this time must suffice.
 const logsKeep = 4 * time.Minute
+
+// How often, and how long, servers are asked to look into their logs.
+const (
+	searchEvery    = 15 * time.Second
+	searchPatience = 5 * time.Second
+)
 
 // lingering lists erased messages whose text may still be in the servers' Raft logs.
 type lingering struct {
 	file string // "": the list is not kept beyond the process
 
-	mu      sync.Mutex
-	left    []left
-	written time.Time
+	mu       sync.Mutex
+	left     []left
+	written  time.Time
+	searched time.Time // when servers were last asked
 }
 
 // left is one of these messages.
@@ -28,7 +39,11 @@ type left struct {
 	Room    string    `json:"room"`
 	Message mail.ID   `json:"message"`
 	Erased  mail.Time `json:"erased"`
-	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up
+	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up and none finds it
+	// IDs are those of the messages of the stream that had the text. A log without them is without the text.
+	IDs []string `json:"ids,omitempty"`
+	Hidden  bool     `json:"hidden,omitzero"`  // a log without the IDs may have the text, compressed
+	Pending bool     `json:"pending,omitzero"` // a server may not have deleted it from its stream yet
 }
 
 // open reads the file with the erasures of earlier processes.
@@ -39,20 +54,35 @@ func (l *lingering) open(file string) error {
 	return kept.Load(file, &l.left)
 }
 
-// add notes that a message is erased from the streams now, or again.
-func (l *lingering) add(room string, id mail.ID, now time.Time) error {
+// add notes that a message is erased from the streams now, or again. Erased and Until of e are set here.
+func (l *lingering) add(e left, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	erased := mail.TimeOf(now)
-	l.left = slices.DeleteFunc(l.left, func(e left) bool {
-		same := e.Room == room && e.Message == id
+	e.Erased, e.Until = mail.TimeOf(now), mail.TimeOf(now.Add(logsKeep))
+	l.left = slices.DeleteFunc(l.left, func(old left) bool {
+		same := old.Room == e.Room && old.Message == e.Message
 		if same {
-			erased = e.Erased
+			e.Erased = old.Erased
+			e.IDs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(old.IDs, e.IDs))))
+			e.Hidden = e.Hidden || old.Hidden
 		}
 		return same
 	})
-	l.left = append(l.left, left{room, id, erased, mail.TimeOf(now.Add(logsKeep))})
+	l.left = append(l.left, e)
 	return l.write(now)
+}
+
+// deleted notes that all servers have deleted a message from their streams.
+func (l *lingering) deleted(room string, id mail.ID, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.left {
+		if e := &l.left[i]; e.Room == room && e.Message == id {
+			e.Pending, e.Until = false, mail.TimeOf(now.Add(logsKeep))
+			return l.write(now)
+		}
+	}
+	return nil
 }
 
 // write replaces the file. The caller holds mu.
@@ -87,6 +117,48 @@ func (l *lingering) settle(now time.Time, away bool) error {
 	return l.write(now)
 }
 
+// toFind returns the ids to search for now, those of the oldest erasures; nil if it is not time yet.
+func (l *lingering) toFind(now time.Time) (ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.searched) < searchEvery {
+		return nil
+	}
+	l.searched = now
+	for _, e := range l.left {
+		if len(ids)+len(e.IDs) <= raftlog.MaxMessages {
+			ids = append(ids, e.IDs...)
+		}
+	}
+	return ids
+}
+
+// looked notes what a search of the logs has found. all: every server has answered.
+func (l *lingering) looked(ids, found []string, all bool, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := len(l.left)
+	l.left = slices.DeleteFunc(l.left, func(e left) bool {
+		return all && !e.Hidden && !e.Pending && len(e.IDs) > 0 && subset(e.IDs, ids) && !slices.ContainsFunc(found, e.has)
+	})
+	for i := range l.left {
+		if e := &l.left[i]; slices.ContainsFunc(found, e.has) {
+			e.Until = max(e.Until, mail.TimeOf(now.Add(2*searchEvery)))
+		}
+	}
+	if len(l.left) == before {
+		return nil
+	}
+	return l.write(now)
+}
+
+func (e *left) has(id string) bool { return slices.Contains(e.IDs, id) }
+
+// subset reports whether all of some ids are among others.
+func subset(some, others []string) bool {
+	return !slices.ContainsFunc(some, func(id string) bool { return !slices.Contains(others, id) })
+}
+
 // status says what lingers; nil: nothing does.
 func (l *lingering) status(servers []string) *mail.Lingering {
 	l.mu.Lock()
@@ -105,8 +177,44 @@ func (l *lingering) status(servers []string) *mail.Lingering {
 func (c *Cluster) ForgetErased(now time.Time) {
 	silent, known := c.health.away()
 	if err := c.lingering.settle(now, !known || len(silent) > 0); err != nil {
-		c.log.Warn("the list of erased messages that may be in the servers' logs is not saved", "err", err)
+		c.logLingering(err)
 	}
+	if ids := c.lingering.toFind(now); len(ids) > 0 && known {
+		c.running.Go(func() {
+			found, all := c.search(ids)
+			if err := c.lingering.looked(ids, found, all, now); err != nil {
+				c.logLingering(err)
+			}
+		})
+	}
+}
+
+func (c *Cluster) logLingering(err error) {
+	c.log.Warn("the list of erased messages that may be in the servers' logs is not saved", "err", err)
+}
+
+// search asks the servers to look for messages in their logs. all reports whether every server that has a part of
+// anything answered.
+func (c *Cluster) search(ids []string) (found []string, all bool) {
+	ctx, cancel := context.WithTimeout(c.ctx, searchPatience)
+	defer cancel()
+	request, err := json.Marshal(raftlog.Question{IDs: ids})
+	if err != nil {
+		return nil, false
+	}
+	missing := c.health.keepers()
+	if len(missing) == 0 {
+		return nil, false
+	}
+	askAll(ctx, c.nc, raftlog.Subject, request, func(text []byte) (more bool) {
+		var a raftlog.Answer
+		if json.Unmarshal(text, &a) == nil {
+			found = append(found, a.Found...)
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == a.Server })
+		}
+		return len(missing) > 0
+	})
+	return found, len(missing) == 0
 }
 
 // Lingering reports the erased messages whose text may still be in the servers' logs; nil if there are none.
@@ -127,6 +235,18 @@ func (w *watch) away() (silent []string, known bool) {
 	}
 	slices.Sort(silent)
 	return silent, known
+}
+
+// keepers returns the servers that have a part of the list of machines or of a room.
+func (w *watch) keepers() (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.servers {
+		if w.keeps(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // keeps reports whether a server has a part of the list of machines or of a room. The caller holds mu.

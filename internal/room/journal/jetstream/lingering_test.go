@@ -46,7 +46,7 @@ func TestErasedTextLingers(t *testing.T) {
 			}
 		}
 		for _, id := range []mail.ID{"msg_1", "msg_2", "msg_1"} {
-			if err := l.add("lab", id, time.Now()); err != nil {
+			if err := l.add(left{Room: "lab", Message: id}, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -82,4 +82,66 @@ func TestErasedTextLingers(t *testing.T) {
 			t.Errorf("for another process %+v lingers, %v", l.status(nil), err)
 		}
 	})
+}
+
+// TestLogsAreSearched: an erased text lingers until every server has searched its log and none has found it, whatever
+// the time, and what no search can see lingers for its time.
+func TestLogsAreSearched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := new(lingering)
+		for _, e := range []left{
+			{Room: "lab", Message: "short", IDs: []string{"a", "b"}},
+			{Room: "lab", Message: "long", IDs: []string{"c"}, Hidden: true},
+			{Room: "lab", Message: "pending", IDs: []string{"d"}, Pending: true},
+			{Room: "lab", Message: "erased", IDs: []string{"e"}, Pending: true},
+		} {
+			if err := l.add(e, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.deleted("lab", "erased", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		search := func(found []string, all bool) (left []mail.ID) {
+			t.Helper()
+			time.Sleep(searchEvery)
+			ids := l.toFind(time.Now())
+			if !slices.Equal(ids, idsOfLeft(l)) || l.toFind(time.Now()) != nil {
+				t.Fatalf("after %v, %q is searched for; and then %q", time.Since(began), ids, l.toFind(time.Now()))
+			}
+			if err := l.looked(ids, found, all, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.settle(time.Now(), false); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range l.left {
+				left = append(left, e.Message)
+			}
+			return left
+		}
+		if left := search([]string{"b"}, true); !slices.Equal(left, []mail.ID{"short", "long", "pending"}) {
+			t.Errorf("when b was found, %q linger", left)
+		}
+		if left := search(nil, false); !slices.Equal(left, []mail.ID{"short", "long", "pending"}) {
+			t.Errorf("when a server did not answer, %q linger", left)
+		}
+		for time.Since(began) < 2*logsKeep {
+			search([]string{"b"}, true)
+		}
+		if left := search([]string{"b"}, true); !slices.Equal(left, []mail.ID{"short"}) {
+			t.Errorf("long after their time, and b still found, %q linger", left)
+		}
+		if left := search(nil, true); left != nil {
+			t.Errorf("when no server found anything, %q linger", left)
+		}
+	})
+}
+
+func idsOfLeft(l *lingering) (ids []string) {
+	for _, e := range l.left {
+		ids = append(ids, e.IDs...)
+	}
+	return ids
 }

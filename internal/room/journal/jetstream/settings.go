@@ -103,6 +103,23 @@ func ReadSettings(ctx context.Context, nc *nats.Conn, urls, monitor []string) []
 
 // askSystem asks all servers over a connection. Most accounts are not allowed to, and get no answer.
 func askSystem(ctx context.Context, nc *nats.Conn, add func(*varz)) {
+	size, got := 1, 0
+	askAll(ctx, nc, "$SYS.REQ.SERVER.PING.VARZ", nil, func(text []byte) (more bool) {
+		var a struct {
+			Data varz `json:"data"`
+		}
+		if json.Unmarshal(text, &a) == nil {
+			size = max(size, a.Data.JetStream.Meta.Size)
+			add(&a.Data)
+		}
+		got++
+		return got < size
+	})
+}
+
+// askAll sends a request that several servers answer. It calls f with each answer until f returns false, ctx ends, or
+// no one answers.
+func askAll(ctx context.Context, nc *nats.Conn, subject string, request []byte, f func([]byte) (more bool)) {
 	if !nc.IsConnected() {
 		return
 	}
@@ -112,20 +129,13 @@ func askSystem(ctx context.Context, nc *nats.Conn, add func(*varz)) {
 		return
 	}
 	defer func() { _ = answers.Unsubscribe() }()
-	if nc.PublishRequest("$SYS.REQ.SERVER.PING.VARZ", inbox, nil) != nil {
+	if nc.PublishRequest(subject, inbox, request) != nil {
 		return
 	}
-	for size, got := 1, 0; got < size; got++ {
+	for {
 		msg, err := answers.NextMsgWithContext(ctx)
-		if err != nil {
+		if err != nil || !f(msg.Data) {
 			return
-		}
-		var a struct {
-			Data varz `json:"data"`
-		}
-		if json.Unmarshal(msg.Data, &a) == nil {
-			size = max(size, a.Data.JetStream.Meta.Size)
-			add(&a.Data)
 		}
 	}
 }

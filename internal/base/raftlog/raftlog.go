@@ -1,0 +1,103 @@
+// Package raftlog finds messages in the Raft logs of a NATS server. Only the process that has the server's files can
+// look, so the servers of a cluster of Pennypost answer a Question about their own.
+package raftlog
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Subject is where servers are asked. Each answers for itself.
+const Subject = "pennypost.raftlog"
+
+// MaxMessages is the most messages in a Question. A server does not answer a longer one.
+const MaxMessages = 50
+
+// Compressed is the length from which a server compresses a message in its log, in bytes with the headers. Then its id
+// may not be found. nats-server 2.15.2: compressThreshold in jetstream_cluster.go, which counts some bytes more.
+const Compressed = 8<<10 - 512
+
+// Question asks which messages are in the log.
+type Question struct {
+	IDs []string `json:"ids"` // values of their Nats-Msg-Id headers
+}
+
+// Answer is a server's answer.
+type Answer struct {
+	Server string   `json:"server"` // its name
+	Found  []string `json:"found"`  // those of the IDs that are in its log
+}
+
+// Search returns those of some messages that are in the Raft logs of a server, whose store directory is dir.
+func Search(dir string, ids []string) (found []string, err error) {
+	for range 5 { // a file that the server deletes while we read may have been written anew, under another name
+		if found, err = look(filepath.Join(dir, "jetstream"), ids); !os.IsNotExist(err) {
+			return found, err
+		}
+	}
+	return nil, err
+}
+
+func look(dir string, ids []string) (found []string, err error) {
+	wanted := make(map[string][]byte, len(ids))
+	longest := 0
+	for _, id := range ids {
+		wanted[id] = []byte(nats.MsgIdHdr + ": " + id + "\r\n")
+		longest = max(longest, len(wanted[id]))
+	}
+	accounts, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, account := range accounts {
+		logs := filepath.Join(dir, account.Name(), "_js_") // of the system account only
+		if _, err := os.Stat(logs); os.IsNotExist(err) {
+			continue
+		}
+		if err := filepath.WalkDir(logs, func(file string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			return search(file, longest, func(text []byte) {
+				for id, header := range wanted {
+					if bytes.Contains(text, header) {
+						found = append(found, id)
+						delete(wanted, id)
+					}
+				}
+			})
+		}); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// search calls f with all parts of a file. Consecutive parts overlap by the longest text to find.
+func search(file string, longest int, f func([]byte)) error {
+	r, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	part, kept := make([]byte, longest+1<<20), 0
+	for {
+		n, err := io.ReadFull(r, part[kept:])
+		text := part[:kept+n]
+		f(text)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		kept = copy(part, text[len(text)-longest:]) // the part is full
+	}
+}
