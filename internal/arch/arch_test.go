@@ -21,13 +21,13 @@ var floors = []struct {
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
 		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "internal/base/confusable",
-		"internal/base/wording", "internal/base/pause", "internal/base/minisign", "internal/base/raftlog",
+		"internal/base/wording", "internal/base/pause", "internal/base/minisign",
 		"bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON, what we " +
 		"keep is both", []string{
 		"internal/base/confined", "internal/base/webhook", "internal/base/selfsigned", "internal/base/kept",
-		"internal/base/versions",
+		"internal/base/versions", "internal/base/raftlog",
 	}},
 	{"what a tool is given is JSON, whoever may give it", []string{"internal/office/edits"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},

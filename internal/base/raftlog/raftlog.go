@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/base/durable"
 )
 
 // Subject is where servers are asked. Each answers for itself.
@@ -82,7 +84,7 @@ func look(dir string, ids []string) (found []string, err error) {
 
 // search calls f with all parts of a file. Consecutive parts overlap by the longest text to find.
 func search(file string, longest int, f func([]byte)) error {
-	r, err := os.Open(file)
+	r, err := durable.Open(file)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,8 @@ func (l *lingering) looked(ids, found []string, all bool, now time.Time) error {
 	defer l.mu.Unlock()
 	before := len(l.left)
 	l.left = slices.DeleteFunc(l.left, func(e left) bool {
-		return all && !e.Hidden && !e.Pending && len(e.IDs) > 0 && subset(e.IDs, ids) && !slices.ContainsFunc(found, e.has)
+		seen := !e.Hidden && !e.Pending && len(e.IDs) > 0 && subset(e.IDs, ids)
+		return all && seen && !slices.ContainsFunc(found, e.has)
 	})
 	for i := range l.left {
 		if e := &l.left[i]; slices.ContainsFunc(found, e.has) {
