@@ -117,18 +117,22 @@ func TestEraseEverywhere(t *testing.T) {
 		answerLogs(t, s)
 	}
 	later := time.Now()
-	look := func() bool {
+	lingers := func() bool { // after a search whose answers took a while
 		later = later.Add(15 * time.Second)
 		c.ForgetErased(later)
-		time.Sleep(100 * time.Millisecond) // for the answers
-		return c.Lingering() != nil
+		for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+			if c.Lingering() == nil {
+				return false
+			}
+		}
+		return true
 	}
-	if !look() {
+	if !lingers() {
 		t.Error("a text that is in the servers' logs is no longer told")
 	}
 	fillLogs(t, c)
 	for range 6 { // with a seventh its time would be over
-		if look() {
+		if lingers() {
 			continue
 		}
 		for _, s := range servers.Servers {
