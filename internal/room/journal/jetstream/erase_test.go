@@ -232,6 +232,7 @@ func serversLogs(t *testing.T, servers *natstest.Cluster) {
 	j := open(t, c, "logs", t.TempDir())
 	const secret = "Rumpelstilzchen"
 	e := note(secret)
+	e.Message.ID = "msg_first" // which the record of the hole has
 	if _, err := j.Append(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
