@@ -143,7 +143,8 @@ func (h *hosts) newOffice(i int) error {
 	o.person = h.at(0).person
 	text := fmt.Sprintf(configuration+"\n[machine]\nname = %q\nadmit = %q\n\n"+
 		"[journal]\nkind = \"jetstream\"\nurls = [%s]\n"+
-		"monitor = [%s]\n", "true", o.name, admits(h.seed), everyHost("\"nats://%s:4222\""), everyHost("\"http://%s:8222\""))
+		"monitor = [%s]\n", "true", o.name, admits(h.seed),
+		everyHost("\"nats://%s:4222\""), everyHost("\"http://%s:8222\""))
 	if err := errors.Join(err, os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(text), 0o600)); err != nil {
 		return err
 	}

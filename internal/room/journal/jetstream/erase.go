@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/base/pause"
-	"pennypost/internal/base/raftlog"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -78,7 +78,7 @@ type erased struct {
 }
 
 func (j *Journal) erasedOf(a *arrival, about mail.ID) erased {
-	x := erased{holeOf(a, j.Proven().Keys), a.idThere, a.size >= raftlog.Compressed}
+	x := erased{holeOf(a, j.Proven().Keys), a.idThere, a.size >= natsfiles.Compressed}
 	x.About = about
 	return x
 }
@@ -98,7 +98,7 @@ func (j *Journal) lingers(id mail.ID, places []erased) left {
 // recount calls f with the lane of the room, and again while other machines erase messages meanwhile that were not
 // counted: the places that f saw are then no longer those of the messages.
 func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
-	for until := time.Now().Add(patience); ; {
+	for until := time.Now().Add(movePatience); ; {
 		l, err := j.cluster.lane(ctx, j.room, false)
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pennypost/internal/base/raftlog"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jetstream"
@@ -202,17 +202,17 @@ func answerLogs(t *testing.T, s *natstest.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if _, err := nc.Subscribe(raftlog.Subject, func(m *nats.Msg) {
-		var q raftlog.Question
+	if _, err := nc.Subscribe(natsfiles.Subject, func(m *nats.Msg) {
+		var q natsfiles.Question
 		if err := json.Unmarshal(m.Data, &q); err != nil {
 			t.Error(err)
 		}
-		found, err := raftlog.Search(s.Dir, q.IDs)
+		found, err := natsfiles.Search(s.Dir, q.IDs)
 		if err != nil {
 			t.Logf("%s cannot look: %v", s.Name, err)
 			return
 		}
-		text, err := json.Marshal(raftlog.Answer{Server: s.Name, Found: found})
+		text, err := json.Marshal(natsfiles.Answer{Server: s.Name, Found: found})
 		if err == nil {
 			err = m.Respond(text)
 		}

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"pennypost/internal/base/kept"
-	"pennypost/internal/base/raftlog"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/mail"
 )
 
 // logsKeep is how long after an erasure the text may still be in a server's Raft log. nats-server 2.15.2 compacts that
 // log by itself after 174 to 180 s, whatever else is written (measured by searching the files). No request makes it
-// sooner. Servers of a cluster of Pennypost look into their logs, and an erased text counts as there until none finds
+// sooner. Servers of a cluster of Pennypost look into their files, and an erased text counts as there until none finds
 // it. Of other servers nothing reports it, and this time must suffice.
 const logsKeep = 4 * time.Minute
 
@@ -126,7 +126,7 @@ func (l *lingering) toFind(now time.Time) (ids []string) {
 	}
 	l.searched = now
 	for _, e := range l.left {
-		if len(ids)+len(e.IDs) <= raftlog.MaxMessages {
+		if len(ids)+len(e.IDs) <= natsfiles.MaxMessages {
 			ids = append(ids, e.IDs...)
 		}
 	}
@@ -199,7 +199,7 @@ func (c *Cluster) logLingering(err error) {
 func (c *Cluster) search(ids []string) (found []string, all bool) {
 	ctx, cancel := context.WithTimeout(c.ctx, searchPatience)
 	defer cancel()
-	request, err := json.Marshal(raftlog.Question{IDs: ids})
+	request, err := json.Marshal(natsfiles.Question{IDs: ids})
 	if err != nil {
 		return nil, false
 	}
@@ -207,8 +207,8 @@ func (c *Cluster) search(ids []string) (found []string, all bool) {
 	if len(missing) == 0 {
 		return nil, false
 	}
-	askAll(ctx, c.nc, raftlog.Subject, request, func(text []byte) (more bool) {
-		var a raftlog.Answer
+	askAll(ctx, c.nc, natsfiles.Subject, request, func(text []byte) (more bool) {
+		var a natsfiles.Answer
 		if json.Unmarshal(text, &a) == nil {
 			found = append(found, a.Found...)
 			missing = slices.DeleteFunc(missing, func(name string) bool { return name == a.Server })
