@@ -47,14 +47,7 @@ func (o *office) typed(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := o.command(ctx, args...)
-	for i, word := range cmd.Args { // perhaps in a network namespace
-		if word == o.binary {
-			cmd.Args[i] = o.person
-		}
-	}
-	if cmd.Path == o.binary {
-		cmd.Path = o.person
-	}
+	cmd.Path = o.person
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		if _, failed := err.(*exec.ExitError); failed {

@@ -112,9 +112,6 @@ func newHosts(seed uint64, records string, out io.Writer) (h *hosts, err error) 
 			return h, err
 		}
 	}
-	if err := introduce(h.offices); err != nil {
-		return h, err
-	}
 	h.admin = h.offices[0].socket("")
 	h.admin.within = 5 * time.Minute
 	h.began = time.Now()
@@ -140,11 +137,9 @@ func (h *hosts) newOffice(i int) error {
 		err = o.build()
 	}
 	o.binary = h.at(0).binary
-	o.person = h.at(0).person
-	text := fmt.Sprintf(configuration+"\n[machine]\nname = %q\nadmit = %q\n\n"+
+	text := fmt.Sprintf(configuration+"\n[machine]\nname = %q\nadmit = \"anyone\"\n\n"+
 		"[journal]\nkind = \"jetstream\"\nurls = [%s]\n"+
-		"monitor = [%s]\n", "true", o.name, admits(h.seed),
-		everyHost("\"nats://%s:4222\""), everyHost("\"http://%s:8222\""))
+		"monitor = [%s]\n", "true", o.name, everyHost("\"nats://%s:4222\""), everyHost("\"http://%s:8222\""))
 	if err := errors.Join(err, os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(text), 0o600)); err != nil {
 		return err
 	}
