@@ -131,7 +131,7 @@ func TestEraseEverywhere(t *testing.T) {
 		t.Error("a text that is in the servers' logs is no longer told")
 	}
 	fillLogs(t, c)
-	for range 6 { // with a seventh its time would be over
+	for range 6 { // its time would be over much later
 		if lingers() {
 			continue
 		}
@@ -179,7 +179,7 @@ var waitsForLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until
 // the text is nowhere, even if a server was killed and came back. Servers that look into their logs end it sooner.
 func TestServersLogs(t *testing.T) {
 	if !*waitsForLogs {
-		t.Skip("it takes eight minutes: ./test proof --machines")
+		t.Skip("it takes nine minutes: ./test proof --machines")
 	}
 	for name, look := range map[string]bool{"whose logs no one sees": false, "that look into their logs": true} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func serversLogs(t *testing.T, servers *natstest.Cluster) {
 				stood = time.Since(began)
 			}
 		}
-		if time.Since(began) > 12*time.Minute {
+		if time.Since(began) > 20*time.Minute {
 			t.Fatalf("after %v it is still said that they may have it: %+v", time.Since(began), c.Lingering())
 		}
 		_, _ = j.Append(t.Context(), note(fmt.Sprintf("meanwhile %v", time.Since(began)))) // keeps the room busy
