@@ -16,14 +16,16 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-func open(t testing.TB, c *jetstream.Cluster, room, dir string) *jetstream.Journal {
+func open(t testing.TB, c *jetstream.Cluster, room, dir string) (j *jetstream.Journal) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	j, err := c.Open(ctx, room, dir, jsonl.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, func() (err error) { // the servers of a busy machine may not answer in time
+		if j, err = c.Open(ctx, room, dir, jsonl.Options{}); err != nil && mail.CodeOf(err) != mail.Unavailable {
+			t.Fatal(err)
+		}
+		return err
+	})
 	t.Cleanup(func() { j.Close() })
 	return j
 }
