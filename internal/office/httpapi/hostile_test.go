@@ -86,7 +86,7 @@ func TestHostileInput(t *testing.T) {
 		"query not UTF-8":   get(inbox+"?agent=%FF", "UTF-8"),
 		"NUL in query":      get(messages+"?search=%00", "NUL"),
 		"bad flag":          get(inbox+"?all=yes", "neither true nor false"),
-		"bad time":          get(messages+"?since=yesterday", "write it like 2026-05-10T14:00:00Z"),
+		"bad time":          get(messages+"?since=yesterday", "use the form 2026-05-10T14:00:00Z"),
 		"bad type":          get(messages+"?type=status,foo", "the types are"),
 		"empty type":        get(messages+"?type=", "joined by commas"),
 		"bad thread":        get(messages+"?thread=", "empty"),

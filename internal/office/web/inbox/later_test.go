@@ -51,7 +51,7 @@ func TestSendLater(t *testing.T) {
 			"that time is past":       {"at": {"1999-12-31T09:00"}},
 			"there are two times":     {"at": {"2000-01-02T09:30"}, "when": {"in 2h"}},
 			"is no time zone":         {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
-			"is no line of cron":      {"every": {"daily"}},
+			"is not a cron line":      {"every": {"daily"}},
 			"an end, go with every":   {"ends": {"2000-01-05"}},
 			"every says when to send": {"every": {"0 12 * * *"}, "when": {"in 2h"}},
 		} {
