@@ -259,5 +259,5 @@ func badClaims(s *suite) {
 		}
 		_, err2 = s.as("ann").Claim(s.ctx, r)
 	}
-	s.wantCode(err2, mail.Limited, "give some up")
+	s.wantCode(err2, mail.Limited, "release some")
 }
