@@ -35,7 +35,7 @@ func TestAnswerWaits(t *testing.T) {
 				sitetest.AsScript("div#toasts"))
 		}
 		letter := func() sitetest.Answer { return b.Part("/@shop/letter?m="+string(id), "letter") }
-		choose("3").Want(t, 400, "offers no answer 3")
+		choose("3").Want(t, 400, "has no suggested answer 3")
 		toast := choose("2").Want(t, 200, "Answered “B” to ann", `data-done="answered"`, `data-ms="5000"`,
 			`data-messages="shop/`+string(id)+`"`)
 		choose("1").Want(t, 409, "“B” is on its way")

@@ -50,7 +50,7 @@ func TestSendLater(t *testing.T) {
 			"is not a time":            {"when": {"soon"}},
 			"that time is past":        {"at": {"1999-12-31T09:00"}},
 			"there are two times":      {"at": {"2000-01-02T09:30"}, "when": {"in 2h"}},
-			"unknown time zone":        {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
+			"is no time zone":          {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
 			"is not a cron line":       {"every": {"daily"}},
 			"an end need every":        {"ends": {"2000-01-05"}},
 			"every excludes at and in": {"every": {"0 12 * * *"}, "when": {"in 2h"}},

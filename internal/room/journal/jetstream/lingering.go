@@ -41,7 +41,7 @@ type left struct {
 	Erased  mail.Time `json:"erased"`
 	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up and none finds it
 	// IDs are those of the messages of the stream that had the text. A log without them is without the text.
-	IDs []string `json:"ids,omitempty"`
+	IDs     []string `json:"ids,omitempty"`
 	Hidden  bool     `json:"hidden,omitzero"`  // a log without the IDs may have the text, compressed
 	Pending bool     `json:"pending,omitzero"` // a server may not have deleted it from its stream yet
 }
@@ -191,7 +191,7 @@ func (c *Cluster) ForgetErased(now time.Time) {
 }
 
 func (c *Cluster) logLingering(err error) {
-	c.log.Warn("the list of erased messages that may be in the servers' logs is not saved", "err", err)
+	c.log.Warn("list of erased messages that may be in the servers' logs not saved", "err", err)
 }
 
 // search asks the servers to look for messages in their logs. all reports whether every server that has a part of
