@@ -27,8 +27,8 @@ func with(key, value string) string {
 
 func TestScheduledRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
-		"cron":       {with("every", `"9 *"`), `[[rooms.lab.scheduled]] "standup" every: "9 *" is no line of cron`},
-		"never":      {with("every", `"0 0 30 2 *"`), "names a day that never comes"},
+		"cron":       {with("every", `"9 *"`), `[[rooms.lab.scheduled]] "standup" every: "9 *" is not a cron line`},
+		"never":      {with("every", `"0 0 30 2 *"`), "names a day that does not exist"},
 		"no time":    {with("every", ""), `"standup" does not say when: write every = "0 9 * * mon-fri"`},
 		"no text":    {with("text", ""), `"standup" has no text: write text = `},
 		"blank text": {with("text", `" \n "`), `"standup" has no text`},

@@ -31,11 +31,11 @@ func obeyed() []struct{ names, source string } {
 		},
 		{
 			"task-notification task-id task-result",
-			"Claude Code: background work has ended; opencode: what a task gave",
+			"Claude Code: background work ended; opencode: a task's result",
 		},
 		{
 			"command-* local-command-* bash-*",
-			"Claude Code: what its person typed after / and !, and what came of it",
+			"Claude Code: its person's / and ! commands, and their output",
 		},
 		{
 			"ide-* persisted-output new-diagnostics user-memory-input",
@@ -74,7 +74,7 @@ func obeyed() []struct{ names, source string } {
 		// Cursor, as seen in transcripts that other programs parse.
 		{
 			"user-query user-info user-rules attached-files additional-data",
-			"Cursor: the person's prompt and what it goes with",
+			"Cursor: the person's prompt and its context",
 		},
 		{
 			"open-and-recently-viewed-files manually-attached-skills git-status cursor-rules",

@@ -136,7 +136,7 @@ func ParseAddress(s string, namespaces []string) (a Address, bare bool, err erro
 		return Address(s), false, nil
 	case ns == "far":
 		if _, _, ok := Address(s).Far(); !ok {
-			return "", false, Errorf(Invalid, "%q is not an agent of another room: write far:NAME@ROOM", s)
+			return "", false, Errorf(Invalid, "%q is not an address in another room: use far:NAME@ROOM", s)
 		}
 		return Address(s), false, nil
 	case ns == "role":
@@ -167,7 +167,7 @@ func ParseRole(s string) (string, error) {
 		return "", err
 	}
 	if strings.ContainsAny(s, ":@,") {
-		return "", Errorf(Invalid, "the role %q contains ':', '@' or ','; a role is a plain word such as builder", s)
+		return "", Errorf(Invalid, "role %q contains ':', '@' or ','; use a plain word such as builder", s)
 	}
 	return s, nil
 }
@@ -179,11 +179,11 @@ func ParseTag(s string, namespaces []string) (string, error) {
 	}
 	ns, value, ok := strings.Cut(s, ":")
 	if !ok || value == "" || !slices.Contains(namespaces, ns) {
-		return "", Errorf(Invalid, "%q is not a tag: write namespace:value, with one of the namespaces %s", s,
+		return "", Errorf(Invalid, "%q is not a tag: use namespace:value, with one of the namespaces %s", s,
 			strings.Join(namespaces, ", "))
 	}
 	if strings.ContainsAny(value, "@,") {
-		return "", Errorf(Invalid, "the tag %q contains '@' or ','", s)
+		return "", Errorf(Invalid, "tag %q contains '@' or ','", s)
 	}
 	return s, nil
 }

@@ -115,7 +115,7 @@ type Card struct {
 // DialogQuery selects dialogs.
 type DialogQuery struct {
 	Rooms []RoomName `query:"room" about:"only these rooms; default: all"`
-	ID    ID         `query:"id" about:"only this one, with all of its text; or what its id begins with"`
+	ID    ID         `query:"id" about:"only the dialog whose id is this or begins with it, with its whole text"`
 }
 
 // Cards answers a DialogQuery, longest wait first.
@@ -152,18 +152,18 @@ func (a *Ask) Fits(d *DialogAnswer) error {
 	if !slices.ContainsFunc(a.Offers, func(o Offer) bool {
 		return o.Verdict == d.Verdict && o.Rule == d.Rule && (o.Words || d.Words == "")
 	}) {
-		return Errorf(Invalid, "the client does not take this answer: nothing was done")
+		return Errorf(Invalid, "the client does not accept this answer: nothing was done")
 	}
 	if a.Cut && d.Verdict != SayDeny {
-		return Errorf(Denied, "not all of what is asked can be shown here, so it cannot be allowed here: nothing was "+
+		return Errorf(Denied, "parts of the dialog cannot be shown here, so it cannot be allowed here: nothing was "+
 			"done. Answer at the client's own dialog, or deny it")
 	}
 	if d.Verdict != SayAnswer {
 		return nil
 	}
 	if len(d.Answers) != len(a.Questions) {
-		return Errorf(Invalid, "%d questions are asked, and %d are answered: nothing was done", len(a.Questions),
-			len(d.Answers))
+		return Errorf(Invalid, "the dialog has %d questions, and the answer covers %d: nothing was done",
+			len(a.Questions), len(d.Answers))
 	}
 	for i := range a.Questions {
 		if err := a.Questions[i].fits(&d.Answers[i]); err != nil {
@@ -176,16 +176,16 @@ func (a *Ask) Fits(d *DialogAnswer) error {
 func (q *AskedQuestion) fits(a *QuestionAnswer) error {
 	for _, label := range a.Labels {
 		if !slices.ContainsFunc(q.Options, func(c Choice) bool { return c.Label == label }) {
-			return Errorf(Invalid, "%q is not among the options of %q: nothing was done", label, q.Text)
+			return Errorf(Invalid, "%q is not an option of %q: nothing was done", label, q.Text)
 		}
 	}
 	switch {
 	case len(a.Labels) == 0 && a.Words == "":
-		return Errorf(Invalid, "%q is not answered: nothing was done", q.Text)
+		return Errorf(Invalid, "%q has no answer: nothing was done", q.Text)
 	case a.Words != "" && !q.Free:
 		return Errorf(Invalid, "%q takes one of its options: nothing was done", q.Text)
 	case len(a.Labels) > 1 && !q.Several:
-		return Errorf(Invalid, "%q takes one option: nothing was done", q.Text)
+		return Errorf(Invalid, "%q takes only one option: nothing was done", q.Text)
 	}
 	return nil
 }

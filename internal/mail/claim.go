@@ -237,30 +237,30 @@ const maxStars = 3
 // Check validates t by itself.
 func (t Target) Check() error {
 	if len(t.Machine) > MaxName || !IsLine(string(t.Machine)) {
-		return Errorf(Invalid, "%.100q is no machine: nothing was claimed", t.Machine)
+		return Errorf(Invalid, "%.100q is not a machine name: nothing was claimed", t.Machine)
 	}
 	if t.Name != "" {
 		return t.checkName()
 	}
 	for _, text := range []string{t.Root, t.At, t.Path} {
 		if text == "" || len(text) > MaxPath || !IsLine(text) {
-			return Errorf(Invalid, "a claimed path is a line of at most %d bytes, without control characters, in a "+
-				"tree: nothing was claimed", MaxPath)
+			return Errorf(Invalid, "a claimed path is one line of at most %d bytes without control characters, in "+
+				"a work tree: nothing was claimed", MaxPath)
 		}
 	}
 	if path.IsAbs(t.Path) || path.Clean(t.Path) != t.Path || strings.HasPrefix(t.Path+"/", "../") {
-		return Errorf(Invalid, "%q is no path in a project's tree: nothing was claimed", t.Path)
+		return Errorf(Invalid, "%q is not a path inside a project's tree: nothing was claimed", t.Path)
 	}
 	switch t.Form {
 	case FileForm, BelowForm:
 		if t.Path == "." {
-			return Errorf(Invalid, "that is the whole tree %s, in which nobody else could work any more: claim a "+
-				"directory or files of it. Nothing was claimed", t.At)
+			return Errorf(Invalid, "that claims the whole tree %s and would block every other agent: claim a "+
+				"directory or files in it. Nothing was claimed", t.At)
 		}
 	case GlobForm:
 		return t.checkGlob()
 	default:
-		return Errorf(Invalid, "%q is no form of a path: nothing was claimed", t.Form)
+		return Errorf(Invalid, "%q is not a form of path: nothing was claimed", t.Form)
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (t Target) checkGlob() error {
 	all, stars := true, 0
 	for part := range strings.SplitSeq(t.Path, "/") {
 		if _, err := path.Match(part, ""); err != nil {
-			return Errorf(Invalid, "%q is no pattern: nothing was claimed", t.Path)
+			return Errorf(Invalid, "%q is not a valid pattern: nothing was claimed", t.Path)
 		}
 		all = all && strings.Trim(part, "*?") == ""
 		if part == "**" {
@@ -278,10 +278,10 @@ func (t Target) checkGlob() error {
 	}
 	switch {
 	case all:
-		return Errorf(Invalid, "%q stands for everything, and nobody else could work any more: claim a part of it. "+
+		return Errorf(Invalid, "%q matches everything and would block every other agent: claim a part of it. "+
 			"Nothing was claimed", t.Path)
 	case stars > maxStars:
-		return Errorf(Invalid, "%q has more than %d times **: nothing was claimed", t.Path, maxStars)
+		return Errorf(Invalid, "%q has more than %d **: nothing was claimed", t.Path, maxStars)
 	}
 	return nil
 }
@@ -291,12 +291,12 @@ func (t Target) checkName() error {
 		return notPlain(r) && (r < 'A' || r > 'Z') && !strings.ContainsRune("._:", r)
 	})
 	if !ok || t.Root != "" || t.Path != "" || t.Form != "" {
-		return Errorf(Invalid, "%q is no name that can be claimed: it is made of letters, digits and . _ - : and at "+
-			"most %d bytes long, such as build, port:8080 or deploy:staging. Nothing was claimed", t.Name, MaxName)
+		return Errorf(Invalid, "%q is not a valid name for a claim: use letters, digits and . _ - :, at most %d "+
+			"bytes, such as build, port:8080 or deploy:staging. Nothing was claimed", t.Name, MaxName)
 	}
 	if number, ok := strings.CutPrefix(t.Name, portPrefix); ok {
 		if n, err := strconv.ParseUint(number, 10, 16); err != nil || n == 0 || strconv.FormatUint(n, 10) != number {
-			return Errorf(Invalid, "%q is no port: they are port:1 to port:65535. Nothing was claimed", t.Name)
+			return Errorf(Invalid, "%q is not a port: use port:1 to port:65535. Nothing was claimed", t.Name)
 		}
 	}
 	return nil
@@ -317,12 +317,11 @@ func (t Target) On(m Machine) Target {
 // Check validates r by itself.
 func (r *ClaimRequest) Check() error {
 	if len(r.Words) > 0 {
-		return Errorf(Invalid, "what the words %.100q stand for is not known here: paths are claimed on the "+
-			"machine where "+
-			"they are. Nothing was changed", r.Words)
+		return Errorf(Invalid, "cannot resolve %.100q here: claim paths on the machine that has them. Nothing was "+
+			"changed", r.Words)
 	}
 	if len(r.Take) > MaxTargets || len(r.Free) > MaxTargets {
-		return Errorf(Limited, "more than %d things are claimed or given up at a time: nothing was changed",
+		return Errorf(Limited, "at most %d things can be claimed or released at a time: nothing was changed",
 			MaxTargets)
 	}
 	for _, t := range slices.Concat(r.Take, r.Free) {
@@ -335,9 +334,9 @@ func (r *ClaimRequest) Check() error {
 	}
 	switch limit := int(MaxClaimTime / time.Second); {
 	case r.For < 0 || r.For > limit:
-		return Errorf(Invalid, "a claim lasts %s at most: nothing was claimed", MaxClaimTime)
+		return Errorf(Invalid, "a claim lasts at most %s: nothing was claimed", MaxClaimTime)
 	case len(r.Why) > MaxSubject || !IsLine(r.Why):
-		return Errorf(Invalid, "why something is claimed is a line of at most %d bytes, without control characters: "+
+		return Errorf(Invalid, "the reason for a claim is one line of at most %d bytes without control characters: "+
 			"nothing was claimed", MaxSubject)
 	case r.Process != "":
 		return checkWord("process", r.Process)

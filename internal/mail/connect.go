@@ -86,7 +86,7 @@ type Protocol struct {
 func checkDir(dir string) error {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || len(dir) > MaxPath || !utf8.ValidString(dir) ||
 		strings.ContainsRune(dir, 0) {
-		return Errorf(Invalid, "%q is not the absolute path of a directory", dir)
+		return Errorf(Invalid, "%q is not an absolute path of a directory", dir)
 	}
 	return nil
 }
@@ -146,14 +146,14 @@ func (w *Workspace) Check() error {
 	}
 	for _, r := range id { // it appears in URLs and in file names of systems that know workspaces
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-') {
-			return Errorf(Invalid, "%q cannot be the id of a workspace: use letters, digits, '_' and '-'", id)
+			return Errorf(Invalid, "%q is not a valid workspace id: use letters, digits, '_' and '-'", id)
 		}
 	}
 	if w.Label == "" {
 		w.Label = string(id)
 	}
 	if len(w.Label) > MaxSubject || !utf8.ValidString(w.Label) || strings.ContainsAny(w.Label, "\x00\r\n") {
-		return Errorf(Invalid, "%q cannot be the label of a workspace: use one line of at most %d bytes", w.Label,
+		return Errorf(Invalid, "%q is not a valid workspace label: use one line of at most %d bytes", w.Label,
 			MaxSubject)
 	}
 	return checkDir(w.Dir)

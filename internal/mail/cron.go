@@ -33,16 +33,16 @@ const cronSearch = 9 * 366
 func ParseCron(line string) (*Cron, error) {
 	words := strings.Fields(line)
 	if len(words) != len(cronFields) {
-		return nil, Errorf(Invalid, "%q is no line of cron: it has five fields, minute, hour, day of the month, "+
-			"month and day of the week, such as \"0 9 * * mon-fri\"", line)
+		return nil, Errorf(Invalid, "%q is not a cron line: use five fields, minute, hour, day of the month, month "+
+			"and day of the week, such as \"0 9 * * mon-fri\"", line)
 	}
 	c := &Cron{anyDay: words[2] == "*", anyWeek: words[4] == "*", hourly: strings.HasPrefix(words[1], "*")}
 	for i, word := range words {
 		for part := range strings.SplitSeq(word, ",") {
 			bits, ok := cronPart(i, part)
 			if !ok {
-				return nil, Errorf(Invalid, "%q is no %s in a line of cron: use * or numbers from %d to %d, lists "+
-					"(1,15), spans (1-5) and steps (*/15)", part, cronFields[i].name, cronFields[i].least,
+				return nil, Errorf(Invalid, "%q is not a valid %s in a cron line: use * or numbers from %d to %d, "+
+					"lists (1,15), ranges (1-5) and steps (*/15)", part, cronFields[i].name, cronFields[i].least,
 					cronFields[i].most)
 			}
 			c.fields[i] |= bits
@@ -52,7 +52,7 @@ func ParseCron(line string) (*Cron, error) {
 		c.fields[4] |= 1
 	}
 	if c.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, Errorf(Invalid, "%q names a day that never comes", line)
+		return nil, Errorf(Invalid, "%q names a day that does not exist", line)
 	}
 	return c, nil
 }

@@ -57,17 +57,17 @@ type DeskQuery struct {
 	Part  DeskPart   `query:"part" about:"needs or updates; default: both"`
 	// Place selects snoozed or archived mail. All of it is then in Updates, and nothing is folded.
 	Place  Place  `query:"place" about:"snoozed or archived instead of the inbox"`
-	Unread bool   `query:"unread" about:"of the updates only conversations with unread mail"`
-	From   string `query:"from" about:"an address or a bare name that wrote"`
-	Status bool   `query:"status" about:"the status messages that are folded into one row otherwise, and nothing else"`
-	After  string `query:"after" about:"behind this place of the updates: the next of the answer before"`
-	Limit  int    `query:"limit" about:"at most so many conversations of each part; 0 means 50, the most is 1000"`
+	Unread bool   `query:"unread" about:"of the updates, only conversations with unread mail"`
+	From   string `query:"from" about:"only mail from this address or bare name"`
+	Status bool   `query:"status" about:"only the status messages, which are otherwise folded into one row"`
+	After  string `query:"after" about:"the next of the previous answer: only updates after it"`
+	Limit  int    `query:"limit" about:"at most this many conversations of each part; 0 means 50, the maximum is 1000"`
 }
 
 // Checked returns q with its limit set, or an error if q is invalid by itself.
 func (q DeskQuery) Checked() (DeskQuery, error) {
 	if q.Limit < 0 || q.Limit > MaxLimit {
-		return q, Errorf(Invalid, "a limit of %d is out of range; use 1 to %d", q.Limit, MaxLimit)
+		return q, Errorf(Invalid, "limit %d is out of range; use 1 to %d", q.Limit, MaxLimit)
 	}
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
 	if _, err := ParsePlace(string(q.Place)); err != nil {
@@ -120,7 +120,7 @@ func ParseDeskSpot(text string) (s DeskSpot, err error) {
 	t, errSent := strconv.ParseInt(sent, 10, 64)
 	n, errSeq := strconv.ParseUint(seq, 10, 64)
 	if errSent != nil || errSeq != nil {
-		return s, Errorf(Invalid, "%q is not a place among the updates; use the next of an answer before", text)
+		return s, Errorf(Invalid, "%q is not a position in the updates; use the next of an earlier answer", text)
 	}
 	return DeskSpot{Time(t), RoomName(room), Seq(n)}, nil
 }

@@ -70,17 +70,17 @@ func (c *DialogChange) Check() error {
 	switch c.Outcome {
 	case "", DialogAllowed, DialogDenied, DialogAnswered, DialogEnded:
 	default:
-		return Errorf(Invalid, "%q is not how a dialog ends", c.Outcome)
+		return Errorf(Invalid, "%q is not an outcome of a dialog", c.Outcome)
 	}
 	if sum, err := hex.DecodeString(c.Sum); err != nil || len(sum) != 32 {
-		return Errorf(Invalid, "the sum of a dialog is not a SHA-256 in hex")
+		return Errorf(Invalid, "the sum of the dialog is not a SHA-256 in hex")
 	}
 	if c.ID == "" || len(c.ID) > MaxName || strings.ContainsFunc(string(c.ID), notPlain) {
-		return Errorf(Invalid, "%q is no id of a dialog", c.ID)
+		return Errorf(Invalid, "%q is not a dialog id", c.ID)
 	}
 	for _, text := range []string{c.Tool, c.Worker, c.Where, string(c.By)} {
 		if len(text) > MaxName || strings.ContainsAny(text, "\x00\r\n") {
-			return Errorf(Invalid, "what is said of a dialog is no line of at most %d bytes", MaxName)
+			return Errorf(Invalid, "the fields of a dialog are one line of at most %d bytes each", MaxName)
 		}
 	}
 	return checkWord("session", c.Session)

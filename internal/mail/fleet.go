@@ -28,25 +28,24 @@ func ParseFleetPart(s string) (FleetPart, error) {
 	case FleetAgents, FleetStuck, FleetWaiting, FleetClaims, FleetAll:
 		return p, nil
 	}
-	return "", Errorf(Invalid, "%q is not what can be asked of all rooms; ask for agents, stuck, waiting, claims "+
-		"or all", s)
+	return "", Errorf(Invalid, "%q is not a part of the fleet; use agents, stuck, waiting, claims or all", s)
 }
 
 // FleetQuery selects rooms and one part of them.
 type FleetQuery struct {
 	Rooms  []RoomName `query:"room" about:"only these rooms; default: all"`
-	Part   FleetPart  `query:"part" about:"agents, stuck, waiting, claims or all of them; default: agents"`
-	Search string     `query:"search" about:"of agents: text in name, task, roles or tags, case ignored"`
-	States []State    `query:"state" about:"of agents: only those in these states"`
-	Limit  int        `query:"limit" about:"at most this many of each room; 0 means 50, the most is 1000"`
-	Mail   int        `query:"mail" about:"of what is stuck for one at most so many messages; 0 means 5"`
+	Part   FleetPart  `query:"part" about:"agents, stuck, waiting, claims or all; default: agents"`
+	Search string     `query:"search" about:"agents with this text in name, task, roles or tags, ignoring case"`
+	States []State    `query:"state" about:"only agents in these states"`
+	Limit  int        `query:"limit" about:"at most this many of each room; 0 means 50, the maximum is 1000"`
+	Mail   int        `query:"mail" about:"at most this many stuck messages of each group; 0 means 5"`
 }
 
 // Checked returns q with its defaults set, or an error if q is invalid by itself.
 func (q FleetQuery) Checked() (FleetQuery, error) {
 	for _, n := range []int{q.Limit, q.Mail} {
 		if n < 0 || n > MaxLimit {
-			return q, Errorf(Invalid, "a limit of %d is out of range; use 1 to %d", n, MaxLimit)
+			return q, Errorf(Invalid, "limit %d is out of range; use 1 to %d", n, MaxLimit)
 		}
 	}
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
@@ -117,7 +116,7 @@ func (r *FleetRoom) Some() bool {
 // FleetMailQuery selects mail of several rooms. Limit, After and Before apply to each room separately.
 type FleetMailQuery struct {
 	Rooms  []RoomName  `query:"room" about:"only these rooms; default: all"`
-	Places []RoomPlace `query:"before_in" about:"of these rooms only messages before a seq: ROOM:SEQ,…"`
+	Places []RoomPlace `query:"before_in" about:"of these rooms, only messages before a sequence number: ROOM:SEQ,…"`
 	HistoryQuery
 }
 
@@ -144,7 +143,7 @@ func ParseRoomPlace(s string) (RoomPlace, error) {
 		return "", err
 	}
 	if n, err := strconv.ParseUint(seq, 10, 64); err != nil || n == 0 {
-		return "", Errorf(Invalid, "%q is no place in a room: write ROOM:SEQ", s)
+		return "", Errorf(Invalid, "%q is not a position in a room: use ROOM:SEQ", s)
 	}
 	return RoomPlace(s), nil
 }

@@ -45,7 +45,7 @@ func (g *Grant) Check() error {
 	}
 	for _, text := range []string{g.Dir, g.Client} {
 		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return Errorf(Invalid, "directory and client of a grant are one line each")
+			return Errorf(Invalid, "the directory and the client of a grant are one line each")
 		}
 	}
 	return nil
@@ -55,7 +55,7 @@ func (g *Grant) Check() error {
 func (g *Grant) checkAgent() error {
 	if g.Agent == "" {
 		if g.Dir == "" || g.Role != "" {
-			return Errorf(Invalid, "say which agent the grant is for, or which directory is at home in the room")
+			return Errorf(Invalid, "the grant names no agent and no directory: give one of them")
 		}
 		return nil
 	}
@@ -64,11 +64,11 @@ func (g *Grant) checkAgent() error {
 	}
 	switch {
 	case g.Agent == User || g.Agent == System:
-		return Errorf(Denied, "no session can be %s", g.Agent)
+		return Errorf(Denied, "no session can act as %s", g.Agent)
 	case g.Role != "" && g.Role != string(Orchestrator):
-		return Errorf(Invalid, "the role %q needs no grant: agents say themselves which roles they have", g.Role)
+		return Errorf(Invalid, "role %q needs no grant: agents set their own roles", g.Role)
 	case g.Agent == Orchestrator && g.Role == "":
-		return Errorf(Invalid, "who is called orchestrator has that role: the grant is to say so")
+		return Errorf(Invalid, "the agent orchestrator has the role orchestrator: the grant must name that role")
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ type Listener struct {
 // Check validates l by itself.
 func (l Listener) Check() error {
 	if !slices.Contains(ListenerDoors(), l.Door) {
-		return Errorf(Invalid, "nobody waits at a door %q; use %s", l.Door, strings.Join(ListenerDoors(), ", "))
+		return Errorf(Invalid, "%q is not a door that agents wait at; use %s", l.Door,
+			strings.Join(ListenerDoors(), ", "))
 	}
 	if l.Session == "" {
 		return nil

@@ -28,7 +28,7 @@ func isWordOfHost(c byte) bool {
 }
 
 func notMachine(s string) error {
-	return Errorf(Invalid, "%q cannot be the name of a machine: use 1 to %d letters, digits, '.', '_' or '-', "+
+	return Errorf(Invalid, "%q is not a valid machine name: use 1 to %d letters, digits, '.', '_' or '-', "+
 		"beginning with a letter or digit", s, maxMachine)
 }
 
@@ -90,7 +90,7 @@ func KeyText(key []byte) string { return base64.RawURLEncoding.EncodeToString(ke
 func ParseKey(s string) ([]byte, error) {
 	key, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(key) != keySize {
-		return nil, Errorf(Invalid, "%q is not the key of a machine, which has %d letters, digits, '-' and '_'", s,
+		return nil, Errorf(Invalid, "%q is not a machine key: use %d letters, digits, '-' and '_'", s,
 			base64.RawURLEncoding.EncodedLen(keySize))
 	}
 	return key, nil

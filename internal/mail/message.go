@@ -242,8 +242,8 @@ func (d *Draft) Check(maxBody int) error {
 		return err
 	}
 	if n := d.Metadata.tooLarge(); n != "" {
-		return Errorf(Invalid, "metadata holds the number %.40s, which is larger than programs can read. "+
-			"Nothing was sent; write it as a string", n)
+		return Errorf(Invalid, "metadata holds the number %.40s, which is too large for many programs. Nothing was "+
+			"sent; write it as a string", n)
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func (d *Draft) CheckAccepted(maxBody int) error {
 
 func (d *Draft) check(maxBody, maxMetadata int) error {
 	if len(d.To) == 0 {
-		return Errorf(Invalid, "the message has no recipient: name at least one address in to")
+		return Errorf(Invalid, "the message has no recipient: give at least one address in to")
 	}
 	if len(d.To) > MaxRecipients {
 		return Errorf(TooLarge, "the message has %d recipients; at most %d are allowed", len(d.To), MaxRecipients)
@@ -275,14 +275,14 @@ func (d *Draft) check(maxBody, maxMetadata int) error {
 		return Errorf(Invalid, "%q is not a priority; use normal or urgent", d.Priority)
 	}
 	if d.TTLSeconds < 0 || d.TTLSeconds > maxTTLSeconds {
-		return Errorf(Invalid, "a time to live of %d seconds is out of range; leave it out for the default",
+		return Errorf(Invalid, "a time to live of %d seconds is out of range; omit it for the default",
 			d.TTLSeconds)
 	}
 	if !slices.Contains([]IDForm{"", IDUUID, IDHex12}, d.IDForm) {
-		return Errorf(Invalid, "%q is not a form of ids; leave it out", d.IDForm)
+		return Errorf(Invalid, "%q is not a form of ids; omit it", d.IDForm)
 	}
 	if d.Audience != "" && !slices.Contains(audiences(), d.Audience) {
-		return Errorf(Invalid, "%q is not an audience; leave it out, or use one of %s", d.Audience,
+		return Errorf(Invalid, "%q is not an audience; omit it, or use one of %s", d.Audience,
 			strings.Join(audiences(), ", "))
 	}
 	return d.checkMetadata(t, maxMetadata)
@@ -293,14 +293,14 @@ const maxTTLSeconds = 100 * 366 * 24 * 3600
 
 func (d *Draft) checkText(maxBody int) error {
 	if strings.TrimSpace(d.Body) == "" && len(d.Docs) == 0 {
-		return Errorf(Invalid, "the body is empty: say something, or do not send")
+		return Errorf(Invalid, "the body is empty: write a text")
 	}
 	if len(d.Body) > maxBody {
-		return Errorf(TooLarge, "the body is %d bytes long; at most %d are allowed. Nothing was sent. Send it in "+
-			"parts, or put the text in a file and say where that is", len(d.Body), maxBody)
+		return Errorf(TooLarge, "the body has %d bytes; the limit is %d. Nothing was sent. Send it in parts, or "+
+			"put the text in a file and send its path", len(d.Body), maxBody)
 	}
 	if len(d.Subject) > MaxSubject {
-		return Errorf(TooLarge, "the subject is %d bytes long; at most %d are allowed. Nothing was sent",
+		return Errorf(TooLarge, "the subject has %d bytes; the limit is %d. Nothing was sent",
 			len(d.Subject), MaxSubject)
 	}
 	for _, f := range []struct{ name, text string }{{"body", d.Body}, {"subject", d.Subject}, {"issue_id", d.Issue},
@@ -309,22 +309,22 @@ func (d *Draft) checkText(maxBody int) error {
 			return Errorf(Invalid, "the %s is not valid UTF-8", f.name)
 		}
 		if strings.ContainsRune(f.text, 0) {
-			return Errorf(Invalid, "the %s contains a NUL", f.name)
+			return Errorf(Invalid, "the %s contains a NUL byte", f.name)
 		}
 	}
 	if len(d.Issue) > MaxName || len(d.Key) > 2*MaxName {
-		return Errorf(TooLarge, "an issue id has at most %d bytes and an idempotency key at most %d", MaxName,
+		return Errorf(TooLarge, "an issue id has at most %d bytes, an idempotency key at most %d", MaxName,
 			2*MaxName)
 	}
 	if strings.ContainsAny(d.Subject, "\r\n") {
-		return Errorf(Invalid, "the subject has more than one line")
+		return Errorf(Invalid, "the subject must be one line")
 	}
 	return nil
 }
 
 func checkDocs(docs []Doc) error {
 	if len(docs) > MaxDocs {
-		return Errorf(TooLarge, "the message names %d documents; at most %d are allowed", len(docs), MaxDocs)
+		return Errorf(TooLarge, "the message names %d documents; the limit is %d", len(docs), MaxDocs)
 	}
 	for _, doc := range docs {
 		if doc.Path == "" || len(doc.Path) > MaxPath || !utf8.ValidString(doc.Path) ||
@@ -338,8 +338,8 @@ func checkDocs(docs []Doc) error {
 func (d *Draft) checkMetadata(t Type, limit int) error {
 	if len(d.Metadata) > limit {
 		return Errorf(TooLarge,
-			"the metadata is %d bytes long; at most %d are allowed. Nothing was sent. Put what is "+
-				"long into a file and say where that is", len(d.Metadata), limit)
+			"the metadata has %d bytes; the limit is %d. Nothing was sent. Put long parts in a file and send its "+
+				"path", len(d.Metadata), limit)
 	}
 	if len(d.Metadata) > 0 && (d.Metadata[0] != '{' || !json.Valid(d.Metadata)) {
 		return Errorf(Invalid, "metadata must be a JSON object")

@@ -31,10 +31,10 @@ func ParseName(s string) (Name, error) {
 	}
 	switch Name(s) {
 	case User, System, "all", "broadcast":
-		return "", Errorf(Denied, "the name %q is reserved; choose another", s)
+		return "", Errorf(Denied, "the name %q is reserved: choose another", s)
 	}
 	if kind, _, ok := strings.Cut(s, ":"); ok && (kind == "agent" || kind == "role") {
-		return "", Errorf(Invalid, "an agent cannot be named %q: a name that begins with %q would read as an address",
+		return "", Errorf(Invalid, "%q is not a valid agent name: the prefix %q marks an address",
 			s, kind+":")
 	}
 	return Name(s), nil
@@ -44,19 +44,19 @@ func ParseName(s string) (Name, error) {
 // agent, or has invisible characters. The room checks for names that look alike.
 func (n Name) CheckNew() error {
 	if strings.Contains(string(n), "@") {
-		return Errorf(Invalid, "an agent cannot be named %q: behind '@' stands a room, as in builder@lab. "+
-			"Choose a name without it", n)
+		return Errorf(Invalid, "%q is not a valid agent name: the part after '@' would name a room, as in "+
+			"builder@lab. Choose a name without '@'", n)
 	}
 	if strings.EqualFold(string(n), string(GitHub)) {
-		return Errorf(Denied, "the name %q is reserved for what GitHub says; choose another", n)
+		return Errorf(Denied, "the name %q is reserved for GitHub: choose another", n)
 	}
 	if strings.HasPrefix(string(n), far) {
 		return Errorf(Invalid,
-			"an agent cannot be named %q: a name that begins with %q would read as an address", n, far)
+			"%q is not a valid agent name: the prefix %q marks an address", n, far)
 	}
 	if r, found := n.unseen(); found {
 		return Errorf(Invalid,
-			"an agent cannot be named %q: it contains %U, which cannot be seen. Leave that out", n, r)
+			"%q is not a valid agent name: it contains the invisible character %U. Remove it", n, r)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func checkWord(what, s string) error {
 	case s == "":
 		return Errorf(Invalid, "the %s is empty", what)
 	case len(s) > MaxName:
-		return Errorf(Invalid, "the %s is %d bytes long; at most %d are allowed", what, len(s), MaxName)
+		return Errorf(Invalid, "the %s has %d bytes; the limit is %d", what, len(s), MaxName)
 	case !utf8.ValidString(s):
 		return Errorf(Invalid, "the %s %q is not valid UTF-8", what, s)
 	case s != strings.TrimSpace(s):
@@ -203,7 +203,7 @@ func ParseRoom(s string) (RoomName, error) {
 		}
 	}
 	if strings.HasSuffix(s, ".") || windowsDevice(s) {
-		return "", Errorf(Invalid, "%q is not a room name: no directory can have it on Windows", s)
+		return "", Errorf(Invalid, "%q is not a room name: Windows allows no directory with this name", s)
 	}
 	return RoomName(s), nil
 }

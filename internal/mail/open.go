@@ -71,7 +71,7 @@ func (s *Sent) Suggestion() string {
 	for i, a := range s.AskedOf {
 		names[i] = string(a)
 	}
-	return "a suggestion: the question stays open, it was asked of " + strings.Join(names, ", ")
+	return "a suggestion: the question stays open, because it was put to " + strings.Join(names, ", ")
 }
 
 // Waiting is an open question from one agent to another: one entry for each of those asked.
@@ -96,7 +96,7 @@ type Waiting struct {
 
 // WaitingQuery limits the list of waits.
 type WaitingQuery struct {
-	Limit int `query:"limit" about:"at most so many; 0 means 50, the most is 1000"`
+	Limit int `query:"limit" about:"at most this many; 0 means 50, the maximum is 1000"`
 }
 
 // WaitingList answers Waiting: the longest waits, and the number of others.

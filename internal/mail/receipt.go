@@ -79,7 +79,7 @@ func ParseDeliveryState(s string) (DeliveryState, error) {
 		return d, nil
 	}
 	return "", Errorf(Invalid,
-		"%q is not a state of a delivery; use queued, notified, presented, read, archived, held, expired or dead", s)
+		"%q is not a delivery state; use queued, notified, presented, read, archived, held, expired or dead", s)
 }
 
 // DeliveryStates lists the states.

@@ -8,14 +8,14 @@ import (
 
 // RosterQuery selects agents of the roster. Conditions are joined by "and"; empty ones match everything.
 type RosterQuery struct {
-	Name   Name    `query:"name" about:"only the agent of this name"`
-	Search string  `query:"search" about:"text in name, task, roles or tags, case ignored"`
+	Name   Name    `query:"name" about:"only the agent with this name"`
+	Search string  `query:"search" about:"only agents with this text in name, task, roles or tags, ignoring case"`
 	States []State `query:"state" about:"only agents in these states"`
 	Role   string  `query:"role" about:"only agents with this role"`
 	Tag    string  `query:"tag" about:"only agents with this tag"`
-	After  Name    `query:"after" about:"only agents whose names come behind this one"`
-	Latest bool    `query:"latest" about:"those first whose state changed last; then after has no meaning"`
-	Limit  int     `query:"limit" about:"at most so many agents; 0 means 1000, which is the most"`
+	After  Name    `query:"after" about:"only agents whose names sort after this one"`
+	Latest bool    `query:"latest" about:"latest state change first; after is ignored"`
+	Limit  int     `query:"limit" about:"at most this many agents; 0 means 1000, which is the maximum"`
 }
 
 // Says reports whether an agent's roster entry contains text in its name, aliases, task, roles or tags. The text

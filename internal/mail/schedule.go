@@ -139,12 +139,11 @@ type ScheduledAt struct {
 func DueAt(at Time, in int, now Time) (Time, error) {
 	switch {
 	case at != 0 && in != 0:
-		return 0, Errorf(Invalid, "at and in both say when to send it: say one of them. Nothing was changed")
+		return 0, Errorf(Invalid, "at and in exclude each other: give one of them. Nothing was changed")
 	case in < 0 || at != 0 && at <= now:
-		return 0, Errorf(Invalid, "that time is past: say a later one, or none to send it at once. Nothing was "+
-			"changed")
+		return 0, Errorf(Invalid, "that time is past: give a later one, or none to send now. Nothing was changed")
 	case int64(in) > int64(MaxAhead/time.Second), at > now.Add(MaxAhead):
-		return 0, Errorf(Invalid, "that is more than a year ahead: say an earlier time. Nothing was changed")
+		return 0, Errorf(Invalid, "that is more than a year ahead: give an earlier time. Nothing was changed")
 	case in != 0:
 		return now.Add(time.Duration(in) * time.Second), nil
 	}

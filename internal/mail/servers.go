@@ -79,7 +79,7 @@ func (l *Lingering) String() string {
 		text = "The text of an erased message may still be in the NATS servers' own logs"
 	}
 	if len(l.Servers) > 0 {
-		return text + ", until minutes after " + strings.Join(l.Servers, " and ") + " is heard again."
+		return text + ", until a few minutes after " + strings.Join(l.Servers, " and ") + " is reachable again."
 	}
 	return text + ", until " + l.Until.Std().Local().Format("15:04:05") + "."
 }

@@ -246,21 +246,21 @@ type InboxQuery struct {
 	Agent Name  `query:"agent" about:"whose mailbox; default: the caller's"`
 	Place Place `query:"place" about:"snoozed or archived instead of the inbox"`
 	// All includes read messages; archived, snoozed and expired ones are always left out.
-	All bool `query:"all" about:"read messages too"`
+	All bool `query:"all" about:"also read messages"`
 	// Open selects questions that wait for an answer, anywhere in the mailbox, even if read or expired.
-	Open bool `query:"open" about:"only questions that are not settled, read and archived ones too"`
+	Open bool `query:"open" about:"only unsettled questions, even if read or archived"`
 	// Newest returns the newest first; for the next page, use Before.
-	Newest bool `query:"newest" about:"the newest first"`
+	Newest bool `query:"newest" about:"newest first"`
 	// BySent orders by time of sending, newest first, regardless of arrival; see HistoryQuery.
-	BySent bool   `query:"by_sent" about:"the newest by time of sending first, whenever they arrived"`
+	BySent bool   `query:"by_sent" about:"newest by time of sending first, regardless of arrival"`
 	Since  Time   `query:"since" about:"sent at this time or later"`
 	Until  Time   `query:"until" about:"sent before this time"`
-	After  Seq    `query:"after" about:"only messages behind this place"`
-	Before Seq    `query:"before" about:"only messages before this place"`
-	From   string `query:"from" about:"an address or a bare name that sent them"`
+	After  Seq    `query:"after" about:"only messages after this sequence number"`
+	Before Seq    `query:"before" about:"only messages before this sequence number"`
+	From   string `query:"from" about:"only messages from this address or bare name"`
 	Types  []Type `query:"type" about:"only these types"`
-	Limit  int    `query:"limit" about:"at most so many messages; 0 means 50, the most is 1000"`
-	Bytes  int    `query:"bytes" about:"stop before the bodies exceed so many bytes, but answer one message at least"`
+	Limit  int    `query:"limit" about:"at most this many messages; 0 means 50, the maximum is 1000"`
+	Bytes  int    `query:"bytes" about:"stop before the bodies exceed this many bytes, after at least one message"`
 }
 
 // Place is a part of a mailbox.
@@ -280,51 +280,51 @@ func ParsePlace(s string) (Place, error) {
 		return p, nil
 	}
 	return "", Errorf(Invalid,
-		"%q is not a place of a mailbox; use snoozed or archived, or leave it out for the inbox", s)
+		"%q is not a place of a mailbox; use snoozed or archived, or omit it for the inbox", s)
 }
 
 // HistoryQuery selects messages of a room. Conditions are joined by "and"; empty ones match everything.
 type HistoryQuery struct {
 	Types  []Type `query:"type" about:"only these types"`
-	From   string `query:"from" about:"an address or a bare name that sent them"`
-	To     string `query:"to" about:"an address or a bare name as it stands in to"`
+	From   string `query:"from" about:"only messages from this address or bare name"`
+	To     string `query:"to" about:"only messages to this address or bare name, as written in to"`
 	Agent  Name   `query:"agent" about:"sent by or delivered to this agent"`
 	Thread ID     `query:"thread" about:"any message of the thread"`
 	Issue  string `query:"issue" about:"with this issue_id"`
-	ID     string `query:"id" about:"whose id begins so; msg_ may be left out"`
+	ID     string `query:"id" about:"whose id begins with this; msg_ may be omitted"`
 	Since  Time   `query:"since" about:"sent at this time or later"`
 	Until  Time   `query:"until" about:"sent before this time"`
 	// Search is words in any order, all of which occur in subject or body, even inside other words, and phrases in
 	// double quotes. Case and kind of white space do not matter; see package find.
-	Search string `query:"search" about:"words, or phrases in double quotes, that all stand in subject or body"`
+	Search string `query:"search" about:"words, or phrases in double quotes, that all occur in subject or body"`
 	// For archived messages, only the States that receipts record are known.
-	States     []DeliveryState `query:"state" about:"that stand so with a recipient; their deliveries come too"`
+	States     []DeliveryState `query:"state" about:"in one of these states for a recipient; adds their deliveries"`
 	Deliveries bool            `query:"deliveries" about:"with their deliveries"`
-	Open       bool            `query:"open" about:"only questions that are not settled"`
-	Archive    bool            `query:"archive" about:"the archive too"`
-	After      Seq             `query:"after" about:"only messages behind this place"`
-	Before     Seq             `query:"before" about:"only messages before this place"`
+	Open       bool            `query:"open" about:"only unsettled questions"`
+	Archive    bool            `query:"archive" about:"also the archive"`
+	After      Seq             `query:"after" about:"only messages after this sequence number"`
+	Before     Seq             `query:"before" about:"only messages before this sequence number"`
 	// BySent orders hot messages by time of sending instead of arrival, because bridges and imports add messages
 	// sent long before. After and Before are then sequence numbers among the messages sent at exactly Since and
 	// Until. To get the next page, pass the oldest message's Sent as Until and its Seq as Before. BySent cannot be
 	// combined with Search or Archive.
-	BySent bool `query:"by_sent" about:"in order of the time of sending, not of arrival"`
+	BySent bool `query:"by_sent" about:"ordered by time of sending, not arrival"`
 	// Conversations returns one matching message per thread, with Item.Hits: the one whose subject has all words of
 	// Search, else the one in which the words are near each other, else the newest. They are ordered by the newest
 	// match of each thread. Page with Before set to Next; After excludes threads whose newest match is not after
 	// it. Conversations cannot be combined with BySent.
-	Conversations bool `query:"conversations" about:"of each thread the message that fits the search best, with hits"`
+	Conversations bool `query:"conversations" about:"the best match of each thread, with the number of hits"`
 	// If more than Limit match, the newest are returned, unless After is set without BySent and Conversations.
-	Limit int `query:"limit" about:"at most so many messages; 0 means 50, the most is 1000"`
+	Limit int `query:"limit" about:"at most this many messages; 0 means 50, the maximum is 1000"`
 }
 
 // WaitQuery selects the messages to wait for.
 type WaitQuery struct {
 	Types   []Type `query:"type" about:"only these types"`
 	ReplyTo ID     `query:"reply_to" about:"only an answer to this message"`
-	After   Seq    `query:"after" about:"only messages behind this place"`
+	After   Seq    `query:"after" about:"only messages after this sequence number"`
 	// News skips messages that the agent's current session was already given, unless ReplyTo asks for them.
-	News bool `query:"news" about:"nothing that this session was handed already"`
+	News bool `query:"news" about:"nothing that this session was already given"`
 }
 
 // Marking is a request to set a mark on messages.
@@ -388,9 +388,8 @@ func (e *Erasing) Why() string {
 	for i, m := range e.Machines {
 		names[i] = string(m)
 	}
-	return "its text is still on the disk of " + strings.Join(names, " and ") + ". It goes from there when that " +
-		"post office has the room open again. Of a machine that will not come back, say so with: pennypost machines " +
-		"remove NAME"
+	return "its text is still on the disk of " + strings.Join(names, " and ") + ", and goes when that post office " +
+		"opens the room again. If a machine will not return: pennypost machines remove NAME"
 }
 
 // MachineStatus is what a machine last reported of itself.

@@ -27,16 +27,15 @@ func ParseStuckKind(s string) (StuckKind, error) {
 			return StuckKind(s), nil
 		}
 	}
-	return "", Errorf(Invalid, "%q is not a kind of what is stuck; the kinds are asking, claim, held, dead, waiting, "+
-		"expired", s)
+	return "", Errorf(Invalid, "%q is not a kind of stuck item; use asking, claim, held, dead, waiting or expired", s)
 }
 
 // StuckQuery selects stuck mail.
 type StuckQuery struct {
 	Kind  StuckKind `query:"kind" about:"only this kind: asking, claim, held, dead, waiting or expired"`
-	For   Address   `query:"for" about:"only what is for this agent, role or audience, as an address"`
-	Limit int       `query:"limit" about:"at most so many groups of each kind; 0 means 50, the most is 1000"`
-	Mail  int       `query:"mail" about:"at most so many messages of each group; 0 means 5, the most is 1000"`
+	For   Address   `query:"for" about:"only items for this agent, role or audience, given as an address"`
+	Limit int       `query:"limit" about:"at most this many groups of each kind; 0 means 50, the maximum is 1000"`
+	Mail  int       `query:"mail" about:"at most this many messages of each group; 0 means 5, the maximum is 1000"`
 }
 
 // StuckGroup is the mail of one kind that waits for the same agent, role or audience. The group of an asking agent

@@ -17,7 +17,7 @@ func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 func ParseTime(s string) (Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return 0, Errorf(Invalid, "%q is not a time: write it like 2026-05-10T14:00:00Z", s)
+		return 0, Errorf(Invalid, "%q is not a time: use the form 2026-05-10T14:00:00Z", s)
 	}
 	if y := t.UTC().Year(); y < 1 || y > 9999 {
 		return 0, Errorf(Invalid, "%q is outside the years 1 to 9999", s)

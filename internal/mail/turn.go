@@ -141,7 +141,7 @@ func (a *Access) Check() error {
 	for _, text := range []string{a.Session, a.Dir, a.Version, a.Mode, a.Socket, a.Token, a.Tmux, a.Pane,
 		a.Home, a.Transcript} {
 		if len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
-			return Errorf(Invalid, "what is said of the session is no line of at most %d bytes", MaxPath)
+			return Errorf(Invalid, "the fields of a session are one line of at most %d bytes each", MaxPath)
 		}
 	}
 	return nil
@@ -155,7 +155,7 @@ func (t *Turn) Check() error {
 		return Errorf(Invalid, "%q is not a moment of a session", t.Moment)
 	}
 	if t.Limit < 0 || t.Limit > MaxLimit {
-		return Errorf(Invalid, "a limit of %d is out of range", t.Limit)
+		return Errorf(Invalid, "limit %d is out of range", t.Limit)
 	}
 	if err := t.Access.Check(); err != nil {
 		return err

@@ -23,15 +23,15 @@ const (
 var typeRules = []TypeRule{
 	{Type: TaskAssigned, Help: "work to do", Wakes: WakesRecipient, AboutTask: true, Colour: "violet"},
 	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true, Ends: true, Colour: "green"},
-	{Type: ReviewRequest, Help: "please look at it", Wakes: WakesRecipient, AboutTask: true,
+	{Type: ReviewRequest, Help: "please review", Wakes: WakesRecipient, AboutTask: true,
 		AnsweredBy: ReviewResult, Colour: "orange"},
-	{Type: ReviewResult, Help: "what the review found", Wakes: WakesOrchestrator, AboutTask: true, Verdict: true,
+	{Type: ReviewResult, Help: "the review's result", Wakes: WakesOrchestrator, AboutTask: true, Verdict: true,
 		Ends: true, Colour: "yellow"},
 	{Type: Question, Help: "wants an answer", Wakes: WakesRecipient, AnsweredBy: Answer, Colour: "accent"},
 	{Type: Answer, Help: "to a question", Wakes: WakesRecipient, Ends: true, Colour: "cyan"},
-	{Type: Cancel, Help: "stop, and all that you started", Wakes: WakesEverybody, AboutTask: true, Stops: true,
+	{Type: Cancel, Help: "stop, with all that you started", Wakes: WakesEverybody, AboutTask: true, Stops: true,
 		Colour: "red"},
-	{Type: Status, Help: "how it stands", Wakes: WakesNobody, Colour: "faint"},
+	{Type: Status, Help: "a progress report", Wakes: WakesNobody, Colour: "faint"},
 	{Type: Custom, Help: "anything else", Wakes: WakesFromUser, Colour: "soft"},
 }
 
@@ -58,10 +58,10 @@ type Waking string
 // Values of Waking.
 const (
 	WakesNobody       Waking = "nobody"
-	WakesRecipient    Waking = "whom it is for"
+	WakesRecipient    Waking = "its recipient"
 	WakesOrchestrator Waking = "the orchestrator"
 	WakesFromUser     Waking = "an agent that the user writes to"
-	WakesEverybody    Waking = "everybody it is for"
+	WakesEverybody    Waking = "each recipient"
 )
 
 // About describes the type's purpose and whom it wakes.

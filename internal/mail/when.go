@@ -50,8 +50,8 @@ func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
 		if sense == Ahead {
 			example = `"in 2h"`
 		}
-		return 0, Errorf(Invalid, `%q is not a time: write it like "2026-05-10", "2026-05-10 14:00", "yesterday", `+
-			`"today 9:00", "monday" or %s (min, h, d and w are known)`, text, example)
+		return 0, Errorf(Invalid, "%q is not a time: use a form like \"2026-05-10\", \"2026-05-10 14:00\", "+
+			"\"yesterday\", \"today 9:00\", \"monday\" or %s (units: min, h, d, w)", text, example)
 	}
 	return TimeOf(t), nil
 }

@@ -23,9 +23,9 @@ func (d Delivery) Awaits() string {
 	case d.Asking == 0 || d.State != Queued && d.State != Notified:
 		return d.awaits()
 	case d.Doubt:
-		return "may still be at its client's dialog of " + since + "; " + d.awaits()
+		return "may still be in its client's dialog of " + since + "; " + d.awaits()
 	}
-	return "has been at its client's dialog since " + since + "; its user was asked"
+	return "has been in its client's dialog since " + since + "; its user was asked"
 }
 
 // awaits is Awaits without dialogs.
@@ -34,40 +34,40 @@ func (d Delivery) awaits() string {
 	case d.State == NotSent:
 		return d.Why
 	case d.State == KeptHere:
-		return "goes when the way to the room is back; nobody has it yet"
+		return "is sent when the room is reachable again; no agent has it yet"
 	case d.State == Held:
-		return "nobody has the role; whoever takes it gets this"
+		return "no agent has the role; the next one to take it gets this"
 	case d.Agent == User:
 		return d.userAwaits()
 	case d.State == Dead:
 		return "its session has ended; gets it when it comes back"
 	case d.State == Notified && d.Door == HookDoor:
-		return "was told of it; has not read it yet"
+		return "was notified; has not read it yet"
 	case d.State == Notified:
 		return "was woken; has not looked yet"
 	case d.State != Queued:
 		return ""
 	case d.Agent == "":
-		return "nobody is there yet"
+		return "no recipient yet"
 	}
 	switch d.Wake {
 	case WakeWaiting:
 		return "is waiting for mail and gets it now"
 	case InboxDoor:
-		return "gets it in its inbox, which its client shows it at once"
+		return "gets it in its inbox, which its client shows immediately"
 	case WakeTurnEnd:
 		if d.Sees == "" {
 			return "is working; sees it when it next looks"
 		}
-		return "is working; sees it after its next tool, or when its turn ends"
+		return "is working; sees it after its next tool call, or when its turn ends"
 	case WakeNoDoor:
 		return "cannot be woken; " + d.sees()
 	case WakeDeferred:
-		return "was woken in vain; not woken again before " + d.PutOff.Std().Local().Format("15:04")
+		return "did not react to a wake; not woken again before " + d.PutOff.Std().Local().Format("15:04")
 	case WakeBroken:
-		return "was broken off; is not woken before " + d.PutOff.Std().Local().Format("15:04:05")
+		return "was interrupted; not woken before " + d.PutOff.Std().Local().Format("15:04:05")
 	case WakeAway:
-		return "is on " + string(d.Machine) + ", which is away; is woken when that is back"
+		return "is on " + string(d.Machine) + ", which is away; is woken when that returns"
 	case WakeNone, "":
 		return d.sees()
 	}
@@ -83,7 +83,7 @@ func (d Delivery) sees() string {
 	case SeesWhole:
 		return "sees it when its next turn begins"
 	case SeesCount:
-		return "is told how many there are when its next turn begins"
+		return "sees the number of messages when its next turn begins"
 	}
 	return "sees it when it next looks"
 }
@@ -92,15 +92,15 @@ func (d Delivery) sees() string {
 func (d Delivery) userAwaits() string {
 	switch {
 	case d.State == Notified:
-		return "was told by " + d.Door + "; not read yet"
+		return "was notified by " + d.Door + "; not read yet"
 	case d.State != Queued:
 		return ""
 	case d.Wake == WakeDeferred:
-		return "is told after the quiet hours, at " + d.PutOff.Std().Local().Format("15:04")
+		return "is notified after the quiet hours, at " + d.PutOff.Std().Local().Format("15:04")
 	case d.Wake == WakeNone, d.Wake == WakeNoDoor, d.Wake == "":
 		return "not read yet"
 	}
-	return "is being told by " + d.Wake
+	return "is being notified by " + d.Wake
 }
 
 // Looked says in plain words how an agent last came to see its mail, from the door recorded for it: "checked its

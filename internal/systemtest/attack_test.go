@@ -231,7 +231,7 @@ func (a *assault) commands() {
 			a.shows(door, r.stdout)
 			a.check(door, r.stderr)
 			if more == nil && strings.Contains(r.stdout, orders) && !strings.HasPrefix(words, "export") &&
-				!strings.HasPrefix(r.stdout, "What stands between mail-") {
+				!strings.HasPrefix(r.stdout, "Text between mail-") {
 				a.t.Errorf("%s has no fence: %.200s", door, r.stdout)
 			}
 		}
@@ -293,7 +293,7 @@ func (a *assault) prompts(kind string, who *agent, names ...string) {
 			text := m.Content.(*mcp.TextContent).Text
 			a.shows("the prompt "+kind+name, text)
 			if name != "export" && strings.Contains(text, orders) &&
-				!strings.Contains(text, "What stands between mail-") {
+				!strings.Contains(text, "Text between mail-") {
 				a.t.Errorf("the prompt %s has no fence: %.200s", kind+name, text)
 			}
 		}

@@ -42,14 +42,14 @@ func TestMachinesAndServers(t *testing.T) {
 		got := a.must(t, "machines")
 		return strings.Contains(got, "* laptop-1") && strings.Contains(got, "laptop-2")
 	})
-	for _, want := range []string{"laptop-1", "does not sync each write, but every 5s", "Use replicas = 3"} {
+	for _, want := range []string{"laptop-1", "syncs only every 5s, not each write", "Use replicas = 3"} {
 		eventually(t, "status says "+want, func() bool { return strings.Contains(a.must(t, "status"), want) })
 	}
 	if got := a.must(t, "machines"); !strings.Contains(got, "  n1  up  syncs every 5s") ||
 		!strings.Contains(got, "No more of them may fail: mail would stop.") {
 		t.Errorf("machines, of a server that syncs now and then: %s", got)
 	}
-	if got := a.run("doctor"); !strings.Contains(got.stdout, "does not sync each write") || got.code == 0 {
+	if got := a.run("doctor"); !strings.Contains(got.stdout, "syncs only every") || got.code == 0 {
 		t.Errorf("doctor: exit %d\n%s", got.code, got.stdout)
 	}
 	if r := a.run("machines", "remove", "laptop-2"); r.code == 0 || !strings.Contains(r.stderr, "stop it first") {
@@ -100,7 +100,7 @@ func TestNameOfAnotherMachine(t *testing.T) {
 	})
 	for tries := 1; tries <= 2; tries++ {
 		r := second.run("inbox")
-		if r.code == 0 || !strings.Contains(r.stderr, "another post office is known as the machine laptop-1") {
+		if r.code == 0 || !strings.Contains(r.stderr, "the name laptop-1 belongs to another post office") {
 			t.Errorf("inbox: exit %d\n%s", r.code, r.stderr)
 		}
 		log, err := os.ReadFile(filepath.Join(second.home, "daemon.log"))

@@ -148,8 +148,8 @@ func TestNewerJournal(t *testing.T) {
 	for _, args := range [][]string{{"inbox"}, {"history", "--archive"}, {"verify"}, {"verify", "--repair"},
 		{"archive"}, {"send", "--as", "ann", "--to", "user", "--body", "x"}, {"agents"}} {
 		r := o.run(append(args, "--room", "newer")...)
-		if r.code != 6 || !strings.Contains(flat(r.stderr), "by a newer Pennypost, v9.0.0, and this one does not "+
-			"know rooms-in-rooms") {
+		if r.code != 6 || !strings.Contains(flat(r.stderr), "by a newer Pennypost (v9.0.0) and needs "+
+			"rooms-in-rooms, which") {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
@@ -191,7 +191,7 @@ func TestNewerRoomOnServers(t *testing.T) {
 	refused := func(args ...string) bool {
 		r := o.run(append(args, "--room", "newer")...)
 		return r.code == 6 && strings.Contains(flat(r.stderr), "room newer on the NATS servers was written by a "+
-			"newer Pennypost, v9.0.0, and this one does not know rooms-in-rooms")
+			"newer Pennypost (v9.0.0) and needs rooms-in-rooms, which")
 	}
 	eventually(t, "the room is refused", func() bool { return refused("inbox") })
 	for range 2 {

@@ -105,7 +105,7 @@ func TestServersHealth(t *testing.T) {
 		if err := stop.stop(s); err != nil {
 			t.Fatal(err)
 		}
-		silent := "the NATS server " + s.Name + " has not been heard since"
+		silent := "the NATS server " + s.Name + " has not answered since"
 		said := func(what string, f func() bool) {
 			t.Helper()
 			eventually(t, stop.how+": "+what, f)
@@ -120,7 +120,7 @@ func TestServersHealth(t *testing.T) {
 				strings.Contains(got, "not heard since ")
 		})
 		said("the page", func() bool { return strings.Contains(strings.ToLower(page()), strings.ToLower(silent)) })
-		said("a notification", func() bool { return strings.Contains(read(), s.Name+" has not been heard") })
+		said("a notification", func() bool { return strings.Contains(read(), s.Name+" has not answered") })
 		if r := desk.run("doctor"); r.code != 1 || !strings.Contains(r.stdout, silent) ||
 			!strings.Contains(r.stdout, "start the NATS server "+s.Name+" again") {
 			t.Errorf("doctor: exit %d\n%s", r.code, r.stdout)
@@ -135,7 +135,7 @@ func TestServersHealth(t *testing.T) {
 		eventually(t, stop.how+": it is told that it is over", func() bool {
 			return notesOf("The NATS servers are well again") > i
 		})
-		if got := tellers(s.Name + " has not been heard"); got != 1 {
+		if got := tellers(s.Name + " has not answered"); got != 1 {
 			t.Errorf("%s: %d machines told:\n%s", stop.how, got, read())
 		}
 	}
@@ -149,7 +149,7 @@ func TestServersHealth(t *testing.T) {
 	})
 	t.Logf("two are gone: machines after %v", time.Since(began).Round(100*time.Millisecond))
 	eventually(t, "two are gone: it is told", func() bool {
-		return strings.Contains(read(), "Too few NATS servers are heard: room lab takes no mail")
+		return strings.Contains(read(), "Too few NATS servers answer: room lab takes no mail")
 	})
 	eventually(t, "two are gone: the tower shows it", func() bool {
 		return strings.Contains(machines["tower"].must(t, "machines"), "room lab takes no mail")

@@ -81,7 +81,7 @@ func TestRoomsRestore(t *testing.T) {
 		name, says string
 		do         func()
 	}{
-		{"deleted", "there is no stream of it on the servers any more", func() {
+		{"deleted", "its stream no longer exists on the servers", func() {
 			other.kill()
 			send(desk) // the laptop's copy lacks it
 			if err := js.DeleteStream(t.Context(), stream); err != nil {
@@ -90,7 +90,7 @@ func TestRoomsRestore(t *testing.T) {
 			stream = "pennypost_shard_2" // the room goes there: the first is not made again
 			other = laptop.mustServe(t)
 		}},
-		{"max_age", "forgets what is older than", func() {
+		{"max_age", "drops messages older than", func() {
 			change(func(c *jetstream.StreamConfig) { c.MaxAge, c.Duplicates = 1e9, 1e9 })
 		}},
 		{"max_msgs", "is limited in size", func() { change(func(c *jetstream.StreamConfig) { c.MaxMsgs = 2 }) }},

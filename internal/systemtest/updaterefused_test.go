@@ -91,7 +91,7 @@ func TestUpdateRefuses(t *testing.T) {
 			u.publish(t, "v1.2.4", map[string][]byte{"pennypost": []byte("#!/bin/sh\n")})
 			return nil
 		}, "pennypostd is not in it"},
-		{"no version before", func() []string { return []string{"--back"} }, "no version before this one"},
+		{"no version before", func() []string { return []string{"--back"} }, "no earlier version"},
 		{"two things at once", func() []string { return []string{"--back", "--check"} },
 			"goes with no other flag"},
 		{"no address", func() []string { return []string{"--from", ""} }, "no address yet"},

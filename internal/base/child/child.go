@@ -54,7 +54,7 @@ func Fill(argv []string, names *strings.Replacer, variable string) ([]string, er
 	for i, arg := range argv {
 		out[i] = names.Replace(arg)
 		if i > 0 && strings.HasPrefix(out[i], "-") && !strings.HasPrefix(arg, "-") {
-			return nil, fmt.Errorf("was not run: %q would be read as an option; let the command take it from %s",
+			return nil, fmt.Errorf("was not run: %q would be read as an option; make the command take it from %s",
 				Plain(out[i]), variable)
 		}
 	}
@@ -76,7 +76,7 @@ func Explain(ctx context.Context, err error, limit time.Duration, output string)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it succeeded; a process that it started holds its output
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return WithOutput(fmt.Errorf("was killed because it had not ended after %s", limit), output)
+		return WithOutput(fmt.Errorf("was killed because it did not end within %s", limit), output)
 	case exited:
 		return WithOutput(errors.New(exit.ProcessState.String()), output)
 	}

@@ -37,7 +37,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s is %s; nothing is read from it or written to it. Put a file or directory of its own there",
+	return fmt.Sprintf("%s is %s; it is not used. Put a regular file or directory there",
 		e.Path, e.What)
 }
 
@@ -46,10 +46,10 @@ func (d Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
 // refuse returns the error for an entry of the given mode.
 func refuse(path string, mode fs.FileMode) error {
-	what := "no regular file (" + mode.String() + ")"
+	what := "not a regular file (" + mode.String() + ")"
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		what = "a symbolic link, and links are not followed here"
+		what = "a symbolic link, and links are not followed"
 	case mode.IsDir():
 		what = "a directory"
 	case mode&fs.ModeNamedPipe != 0:
@@ -65,7 +65,7 @@ func refuse(path string, mode fs.FileMode) error {
 }
 
 func (d Dir) outside(name string) error {
-	return &fs.PathError{Op: "open", Path: d.Path(name), Err: errors.New("it leads out of the directory")}
+	return &fs.PathError{Op: "open", Path: d.Path(name), Err: errors.New("it is outside the directory")}
 }
 
 // top returns the directory that is opened first: d itself, or its Place.
@@ -133,7 +133,7 @@ func down(parent *os.Root, part, path string) (*os.Root, error) {
 	}
 	if got, err := below.Stat("."); err != nil || !os.SameFile(info, got) {
 		below.Close()
-		return nil, errors.Join(&RefusedError{Path: path, What: "not what it was a moment ago"}, err)
+		return nil, errors.Join(&RefusedError{Path: path, What: "different from a moment ago"}, err)
 	}
 	return below, nil
 }
@@ -161,7 +161,7 @@ func (d Dir) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, e
 	return file, err
 }
 
-var errMoved = errors.New("it comes and goes")
+var errMoved = errors.New("it appears and disappears")
 
 func (d Dir) openIn(parent *os.Root, base, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	info, err := parent.Lstat(base)
@@ -212,7 +212,7 @@ func ReadAll(file *os.File) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() > MaxFile {
-		return nil, fmt.Errorf("%s holds %d bytes; more than %d are not read", file.Name(), info.Size(), MaxFile)
+		return nil, fmt.Errorf("%s has %d bytes; the limit is %d", file.Name(), info.Size(), MaxFile)
 	}
 	return io.ReadAll(io.LimitReader(file, MaxFile))
 }
@@ -232,7 +232,7 @@ func (d Dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 }
 
 // ErrMany says that a directory has more entries than allowed.
-var ErrMany = errors.New("there are too many files in it")
+var ErrMany = errors.New("the directory has too many files")
 
 // List describes all entries of the directory at name; the error is ErrMany if there are more than most.
 func (d Dir) List(name string, most int) (list []fs.FileInfo, err error) {

@@ -27,7 +27,7 @@ type MovedError struct {
 }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("%s is not the directory that was named: %s. Nothing is read from it or written to it", e.Path,
+	return fmt.Sprintf("%s is no longer the same directory: %s. It is not used", e.Path,
 		e.Why)
 }
 
@@ -64,7 +64,7 @@ func (p *Place) open() (*os.Root, error) {
 		return nil, err
 	}
 	if real != p.Real {
-		return nil, &MovedError{p.Path, "links on the way to it lead to " + real + ", and it was " + p.Real}
+		return nil, &MovedError{p.Path, "its links lead to " + real + ", but led to " + p.Real}
 	}
 	root, err := openDir(real)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *Place) open() (*os.Root, error) {
 	}
 	info, err := root.Stat(".")
 	if err == nil && !p.is(info) {
-		err = &MovedError{p.Path, "another one has taken its place"}
+		err = &MovedError{p.Path, "another directory has replaced it"}
 	}
 	if err != nil {
 		root.Close()

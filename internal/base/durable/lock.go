@@ -82,7 +82,7 @@ func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 		return nil, &LockedError{Path: path}
 	}
 	if now, err := file.Stat(); err != nil || !os.SameFile(is, now) {
-		return nil, errors.Join(fmt.Errorf("lock %s: another file has taken its place", path), err, file.Unlock())
+		return nil, errors.Join(fmt.Errorf("lock %s: another file has replaced it", path), err, file.Unlock())
 	}
 	return &Lock{file: file}, nil
 }

@@ -16,7 +16,7 @@ type IrregularError struct {
 }
 
 func (e *IrregularError) Error() string {
-	what := "no file (" + e.Mode.String() + ")"
+	what := "not a regular file (" + e.Mode.String() + ")"
 	switch {
 	case e.Mode.IsDir():
 		what = "a directory"
@@ -27,7 +27,7 @@ func (e *IrregularError) Error() string {
 	case e.Mode&fs.ModeDevice != 0:
 		what = "a device"
 	}
-	return fmt.Sprintf("%s is %s, where a file should be; nothing was read from it or written to it. Move it away",
+	return fmt.Sprintf("%s is %s, not a file; it is not used. Move it away",
 		e.Path, what)
 }
 

@@ -9,7 +9,7 @@ import (
 func Explain(err error) string {
 	if syntactic, ok := errors.AsType[*syntacticError](err); ok {
 		if errors.Is(err, errDuplicateName) {
-			return "the member " + member(string(syntactic.JSONPointer)) + " stands twice"
+			return "the member " + member(string(syntactic.JSONPointer)) + " occurs twice"
 		}
 		why := "this is not JSON: " + strings.TrimPrefix(syntactic.Err.Error(), "jsontext: ")
 		if syntactic.JSONPointer != "" {

@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 		`{"body":true}`:           `"body" cannot be a JSON boolean`,
 		`{"prioritty":1}`:         `unknown member "prioritty"`,
 		`{"docs":[{"Q":1}]}`:      `unknown member "docs/0/Q"`,
-		`{"body":"a","body":"b"}`: `the member "body" stands twice`,
+		`{"body":"a","body":"b"}`: `the member "body" occurs twice`,
 		`{"even":3}`:              `"even": an even number is wanted`,
 		"{\"body\":\"\xff\"}":     `this is not JSON: invalid UTF-8 in "body"`,
 	} {

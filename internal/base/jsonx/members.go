@@ -46,7 +46,7 @@ func alone(d *decoder, err error) error {
 		return err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind the JSON")
+		return errors.New("there is text after the JSON value")
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func Word(path, what string, made func() string, good func(string) bool) (string
 	}
 	word := strings.TrimSpace(string(text))
 	if !good(word) {
-		return "", fmt.Errorf("%s does not hold %s. Remove the file; another is made at the next start", path, what)
+		return "", fmt.Errorf("%s does not contain %s. Remove the file; a new one is created at the "+
+			"next start", path, what)
 	}
 	return word, nil
 }

@@ -60,7 +60,7 @@ func (f *File) replace(edit func(text []byte) []byte) error {
 			return f.carry()
 		}
 	}
-	return fmt.Errorf("rewrite %s: others write to it all the time", f.Path())
+	return fmt.Errorf("rewrite %s: other processes keep writing to it", f.Path())
 }
 
 // tryReplace replaces the file once, or not at all if another program writes to it meanwhile.

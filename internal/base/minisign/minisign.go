@@ -35,7 +35,7 @@ const (
 )
 
 // ErrWrong says that a text is not the signed one, or that another key signed it.
-var ErrWrong = errors.New("the signature is not that of the key")
+var ErrWrong = errors.New("the signature does not match the key")
 
 // Key is a public key.
 type Key struct {
@@ -63,7 +63,7 @@ func NewSecret(random io.Reader) (*Secret, error) {
 func ParseSecret(text string) (*Secret, error) {
 	raw, err := decode(text, secret, secretSize)
 	if err != nil {
-		return nil, fmt.Errorf("this is no secret key: %w", err)
+		return nil, fmt.Errorf("not a secret key: %w", err)
 	}
 	s := &Secret{key: ed25519.NewKeyFromSeed(raw[len(algorithm)+idSize:])}
 	copy(s.id[:], raw[len(algorithm):])
@@ -78,7 +78,7 @@ func (s *Secret) String() string { return encode(secret, s.id, s.key.Seed()) }
 func ParseKey(text string) (Key, error) {
 	raw, err := decode(text, algorithm, keySize)
 	if err != nil {
-		return Key{}, fmt.Errorf("this is no public key: %w", err)
+		return Key{}, fmt.Errorf("not a public key: %w", err)
 	}
 	k := Key{key: raw[len(algorithm)+idSize:]}
 	copy(k.id[:], raw[len(algorithm):])
@@ -102,18 +102,18 @@ func (k Key) Verify(text, signature []byte) (comment string, err error) {
 	lines := strings.Split(strings.TrimSuffix(string(signature), "\n"), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], untrustedPrefix) ||
 		!strings.HasPrefix(lines[2], trustedPrefix) {
-		return "", errors.New("this is no signature of minisign")
+		return "", errors.New("not a minisign signature")
 	}
 	raw, err := decode(lines[1], algorithm, signedSize)
 	if err != nil {
-		return "", fmt.Errorf("this is no signature of minisign: %w", err)
+		return "", fmt.Errorf("not a minisign signature: %w", err)
 	}
 	global, err := base64.StdEncoding.Strict().DecodeString(lines[3])
 	if err != nil {
-		return "", fmt.Errorf("this is no signature of minisign: %w", err)
+		return "", fmt.Errorf("not a minisign signature: %w", err)
 	}
 	if !bytes.Equal(raw[len(algorithm):][:idSize], k.id[:]) {
-		return "", fmt.Errorf("the signature is that of another key: %w", ErrWrong)
+		return "", fmt.Errorf("the signature was made with another key: %w", ErrWrong)
 	}
 	signed := raw[len(algorithm)+idSize:]
 	comment = strings.TrimPrefix(lines[2], trustedPrefix)
@@ -137,9 +137,9 @@ func decode(text, kind string, size int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(raw) != size:
-		return nil, fmt.Errorf("it has %d bytes, and not %d", len(raw), size)
+		return nil, fmt.Errorf("it has %d bytes instead of %d", len(raw), size)
 	case string(raw[:len(kind)]) != kind:
-		return nil, fmt.Errorf("it begins with %q, and not with %q", raw[:len(kind)], kind)
+		return nil, fmt.Errorf("it begins with %q instead of %q", raw[:len(kind)], kind)
 	}
 	return raw, nil
 }

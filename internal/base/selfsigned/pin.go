@@ -30,7 +30,7 @@ func (p Pin) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Pin) UnmarshalText(b []byte) error {
 	if hex.DecodedLen(len(b)) != len(p) {
-		return fmt.Errorf("%q is not a pin: it has %d hex digits", b, 2*len(p))
+		return fmt.Errorf("%q is not a pin: use %d hex digits", b, 2*len(p))
 	}
 	_, err := hex.Decode(p[:], b)
 	return err
@@ -44,9 +44,9 @@ type OtherKeyError struct {
 
 func (e *OtherKeyError) Error() string {
 	if e.Want == (Pin{}) {
-		return fmt.Sprintf("the certificate has the key %s, which is not known here", e.Got)
+		return fmt.Sprintf("the certificate has the unknown key %s", e.Got)
 	}
-	return fmt.Sprintf("the certificate has the key %s, and not %s", e.Got, e.Want)
+	return fmt.Sprintf("the certificate has the key %s instead of %s", e.Got, e.Want)
 }
 
 func (e *OtherKeyError) Unwrap() error { return e.Err }

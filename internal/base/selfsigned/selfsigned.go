@@ -65,12 +65,12 @@ func keepWith(path string, names []string, now time.Time, newKey func() (crypto.
 	var key crypto.PrivateKey
 	if err == nil {
 		if err := os.Chmod(path, 0o600); err != nil {
-			return tls.Certificate{}, fmt.Errorf("close the certificate's key to others: %w", err)
+			return tls.Certificate{}, fmt.Errorf("restrict access to the certificate's key: %w", err)
 		}
 		cert, err := tls.X509KeyPair(text, text)
 		if err != nil {
-			return cert, fmt.Errorf("%s holds no certificate and key: %w. Remove the file; a new one is made at the "+
-				"next start", path, err)
+			return cert, fmt.Errorf("%s contains no certificate and key: %w. Remove the file; a new one is created "+
+				"at the next start", path, err)
 		}
 		if fits(cert.Leaf, names, now) {
 			return cert, nil
@@ -82,7 +82,7 @@ func keepWith(path string, names []string, now time.Time, newKey func() (crypto.
 		err = durable.WriteFile(path, text, 0o600)
 	}
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a certificate: %w", err)
 	}
 	return tls.X509KeyPair(text, text)
 }

@@ -35,7 +35,7 @@ const (
 var Programs = [...]string{"pennypost", "pennypostd", "pennypost-nats"}
 
 // ErrNone says that there is no previous version.
-var ErrNone = errors.New("no version before this one is kept")
+var ErrNone = errors.New("no earlier version is stored")
 
 // Stable returns the path that keeps leading to a program when its version changes: that of the link, if path is the
 // link's target, and path otherwise.

@@ -85,7 +85,7 @@ func CheckAddress(text string, private bool) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(text) > MaxAddress ||
 		u.Scheme != "https" && !(private && u.Scheme == "http") {
-		return errors.New("begin it with https://, and leave out passwords and fragments")
+		return errors.New("use an https:// address without password or fragment")
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !private && !IsPublic(ip) {
 		return errPrivate
@@ -93,7 +93,7 @@ func CheckAddress(text string, private bool) error {
 	return nil
 }
 
-var errPrivate = errors.New("it leads to a private address")
+var errPrivate = errors.New("it is a private address")
 
 // private are networks outside the public internet, in addition to those that netip knows.
 var private = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
@@ -112,7 +112,7 @@ func IsPublic(a netip.Addr) bool {
 }
 
 var errRedirect = errors.New(
-	"it redirects to another host, or in a way that does not repeat the request; set the address where it leads")
+	"it redirects to another host, or changes the request; set the target address instead")
 
 // SameHost allows redirects only on the configured host: the request's signature or authorisation is a credential.
 func SameHost(next *http.Request, via []*http.Request) error {
@@ -157,7 +157,7 @@ func (w *Receiver) Exchange(ctx context.Context, id string, body []byte, more ht
 	status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, errors.New("the address is none")
+		return 0, nil, errors.New("the address is invalid")
 	}
 	maps.Copy(req.Header, more)
 	now := time.Now()

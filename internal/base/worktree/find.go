@@ -71,9 +71,9 @@ func find(path, dir string, follow bool, ignores func(top, name string) bool) (P
 	case len(path) > MaxPath || len(dir) > MaxPath:
 		return Place{}, &PathError{path, fmt.Sprintf("the path has more than %d bytes", MaxPath)}
 	case strings.ContainsRune(path+dir, 0):
-		return Place{}, &PathError{path, "the path has a NUL in it"}
+		return Place{}, &PathError{path, "the path contains a NUL byte"}
 	case !filepath.IsAbs(path) && !filepath.IsAbs(dir):
-		return Place{}, &PathError{path, "the path is relative, and the session's directory is not known"}
+		return Place{}, &PathError{path, "the path is relative, and the session's directory is unknown"}
 	case !filepath.IsAbs(path):
 		path = dir + "/" + path
 	}

@@ -109,15 +109,15 @@ func TestFindRefuses(t *testing.T) {
 	shop := filepath.Join(dir, "shop")
 	for _, tt := range []struct{ path, dir, want string }{
 		{"", shop, "empty"},
-		{"f", "", "not known"},
-		{"f", "shop", "not known"},
+		{"f", "", "is unknown"},
+		{"f", "shop", "is unknown"},
 		{"f\x00", shop, "NUL"},
 		{"f", shop + "\x00", "NUL"},
 		{strings.Repeat("a/", 1<<19), shop, "more than 4096 bytes"},
-		{strings.Repeat("../", 1000) + "etc", shop, "above the top"},
-		{"a", shop, "circle"},
-		{"self/y", shop, "circle"},
-		{"f/x", shop, "no directory"},
+		{strings.Repeat("../", 1000) + "etc", shop, "above the root"},
+		{"a", shop, "loop"},
+		{"self/y", shop, "loop"},
+		{"f/x", shop, "not a directory"},
 		{"/dev/null", shop, "neither a file nor a directory"},
 	} {
 		_, err := Find(tt.path, tt.dir)

@@ -53,7 +53,7 @@ type walk struct {
 func (w *walk) up() error {
 	up := filepath.Dir(w.at.path)
 	if up == w.at.path {
-		return &PathError{w.path, "the path leads above the top of all files"}
+		return &PathError{w.path, "the path leads above the root directory"}
 	}
 	w.at = resolved{path: up, missing: max(w.at.missing-1, 0)}
 	return nil
@@ -66,7 +66,7 @@ func (w *walk) down(name string) error {
 		return nil
 	}
 	if w.at.info != nil && !w.at.info.IsDir() {
-		return &PathError{w.path, w.at.path + " is no directory"}
+		return &PathError{w.path, w.at.path + " is not a directory"}
 	}
 	info, err := os.Lstat(next)
 	switch {
@@ -85,7 +85,7 @@ func (w *walk) down(name string) error {
 // lead puts the target of a link before the names that follow.
 func (w *walk) lead(link string) error {
 	if w.links++; w.links > maxLinks {
-		return &PathError{w.path, "its links lead in a circle, or there are too many"}
+		return &PathError{w.path, "its links form a loop, or are too many"}
 	}
 	target, err := os.Readlink(link)
 	if err != nil {

@@ -118,7 +118,7 @@ func Forged(text string) string {
 }
 
 // ownTag finds the tag of a fence that began with its notice.
-var ownTag = regexp.MustCompile(`What stands between (mail-[a-z2-7]{6}) tags`)
+var ownTag = regexp.MustCompile(`Text between (mail-[a-z2-7]{6}) tags`)
 
 var forged = func() *regexp.Regexp {
 	var names []string

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	notice    = regexp.MustCompile(`(?m)^What stands between (mail-[a-z0-9]+) tags `)
+	notice    = regexp.MustCompile(`(?m)^Text between (mail-[a-z0-9]+) tags `)
 	attribute = regexp.MustCompile(` ([a-z_]+)="([^"]*)"`)
 )
 

@@ -76,14 +76,14 @@ func TestModelWriterFences(t *testing.T) {
 	line := func(a *App) { a.Out.Line("subject: %s", "your user orders"); a.Out.Line("two") }
 	got := run(line, ModelWriter{})
 	head, rest, _ := strings.Cut(got, "\n")
-	tag := strings.Fields(head)[3]
-	if !strings.HasPrefix(head, "What stands between mail-") ||
+	tag := strings.Fields(head)[2]
+	if !strings.HasPrefix(head, "Text between mail-") ||
 		rest != "<"+tag+">\nsubject: your user orders\ntwo\n</"+tag+">\n" {
 		t.Errorf("a list: %s", got)
 	}
 	for _, begins := range []string{"{ your user orders", "[{ your user orders", "{\"a\": orders"} {
 		got := run(func(a *App) { a.Out.Line("%s", begins) }, ModelWriter{})
-		if !strings.HasPrefix(got, "What stands") {
+		if !strings.HasPrefix(got, "Text between") {
 			t.Errorf("a list that begins with %s: %s", begins, got)
 		}
 	}
@@ -106,7 +106,7 @@ func TestModelWriterFences(t *testing.T) {
 		a.HandOver([]mail.Item{{Message: mail.Message{ID: "m", From: "agent:mallory", Body: "b",
 			Metadata: mail.Metadata(`{"k":"your user orders"}`)}}})
 	}, ModelWriter{})
-	if n := strings.Count(got, "What stands"); n != 1 ||
+	if n := strings.Count(got, "Text between"); n != 1 ||
 		strings.Index(got, "user orders") > strings.Index(got, "</mail-") {
 		t.Errorf("a message with metadata: %s", got)
 	}

@@ -102,25 +102,25 @@ func TestConvert(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	good := file("m1", "claude", `["codex"]`, "", "good")
 	bad := map[string]string{ // by file, part of the error
-		"codex/inbox/new/begin.md":   "does not begin",
+		"codex/inbox/new/begin.md":   "first line",
 		"codex/inbox/new/torn.md":    "has no end",
-		"codex/inbox/new/json.md":    "cannot be read",
-		"codex/inbox/new/twice.md":   "cannot be read",
-		"codex/inbox/new/schema.md":  "schema is 2",
+		"codex/inbox/new/json.md":    "invalid header",
+		"codex/inbox/new/twice.md":   "invalid header",
+		"codex/inbox/new/schema.md":  "schema 2",
 		"codex/inbox/new/utf8.md":    "not valid UTF-8",
-		"codex/inbox/new/huge.md":    "more than 10485760 bytes",
-		"codex/inbox/new/large.md":   "body is 1048577 bytes long",
+		"codex/inbox/new/huge.md":    "larger than 10485760 bytes",
+		"codex/inbox/new/large.md":   "body has 1048577 bytes",
 		"codex/inbox/new/system.md":  "reserved",
 		"codex/inbox/new/name.md":    "U+202E",
 		"codex/inbox/new/room.md":    "'@'",
 		"codex/inbox/new/nobody.md":  "no recipient",
 		"codex/inbox/new/time.md":    "is not a time",
 		"codex/inbox/new/id.md":      "message id is empty",
-		"codex/inbox/new/subject.md": "more than one line",
-		"codex/inbox/new/other.md":   "not addressed there",
-		"codex/outbox/sent/forge.md": "says that claude wrote it",
-		"codex/inbox/new/same.md":    "files with the id s1 differ",
-		"codex/inbox/cur/same.md":    "files with the id s1 differ",
+		"codex/inbox/new/subject.md": "one line",
+		"codex/inbox/new/other.md":   "not addressed to that agent",
+		"codex/outbox/sent/forge.md": "says that claude sent it",
+		"codex/inbox/new/same.md":    "files have the id s1 and differ",
+		"codex/inbox/cur/same.md":    "files have the id s1 and differ",
 	}
 	to := `["codex"]`
 	dir := root(t, map[string]string{
@@ -182,7 +182,7 @@ func TestChanged(t *testing.T) {
 	for it := range q.Items() {
 		ids = append(ids, it.ID)
 	}
-	if !slices.Equal(ids, []mail.ID{"m1"}) || !strings.Contains(q.Skipped[1].Why, "has changed") {
+	if !slices.Equal(ids, []mail.ID{"m1"}) || !strings.Contains(q.Skipped[1].Why, "it changed") {
 		t.Errorf("imported %v, skipped %v", ids, q.Skipped)
 	}
 	if _, err := Open(filepath.Join(dir, "agents")); mail.CodeOf(err) != mail.Invalid {

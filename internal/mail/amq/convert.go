@@ -71,7 +71,7 @@ func convert(h *header, body string) (it mail.Item, err error) {
 		return it, err
 	}
 	if it.Sent <= 0 {
-		return it, fmt.Errorf("it was created at %s, which is no time for a message", h.Created)
+		return it, fmt.Errorf("invalid time of creation %s", h.Created)
 	}
 	if it.From, err = address(h.From); err != nil {
 		return it, err
@@ -89,7 +89,7 @@ func convert(h *header, body string) (it mail.Item, err error) {
 	it.Metadata, err = jsonx.Marshal(map[string]kept{Bridge: {h.Kind, h.Priority, h.Thread, h.Refs, h.Labels,
 		h.Context, h.ReplyTo, h.ReplyProject, h.FromProject}})
 	if err != nil {
-		return it, errors.New("what its header says cannot be kept: " + jsonx.Explain(err))
+		return it, errors.New("invalid header: " + jsonx.Explain(err))
 	}
 	if d.Metadata = it.Metadata; body == "" {
 		d.Body = "-" // an empty message is a message too

@@ -49,7 +49,7 @@ func readFile(dir confined.Dir, name string) (h header, body string, is sum, err
 		return h, "", is, err
 	}
 	if len(text) > MaxFile {
-		return h, "", is, fmt.Errorf("it has more than %d bytes, which AMQ takes for no message either", MaxFile)
+		return h, "", is, fmt.Errorf("larger than %d bytes, AMQ's own limit for a message", MaxFile)
 	}
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	h, body, err = parse(text)
@@ -60,20 +60,20 @@ func readFile(dir confined.Dir, name string) (h header, body string, is sum, err
 func parse(text []byte) (h header, body string, err error) {
 	rest, ok := bytes.CutPrefix(text, []byte("---json\n"))
 	if !ok {
-		return h, "", errors.New(`it does not begin with the line "---json"`)
+		return h, "", errors.New(`first line is not "---json"`)
 	}
 	object, after, ok := bytes.Cut(rest, []byte("\n---\n"))
 	if !ok {
-		return h, "", errors.New(`its header has no end: there is no line "---"`)
+		return h, "", errors.New(`header has no end: the line "---" is missing`)
 	}
 	if err := jsonx.Unmarshal(object, &h); err != nil {
-		return h, "", fmt.Errorf("its header cannot be read: %s", jsonx.Explain(err))
+		return h, "", fmt.Errorf("invalid header: %s", jsonx.Explain(err))
 	}
 	if h.Schema != 1 {
-		return h, "", fmt.Errorf("its schema is %d, and only schema 1 is known", h.Schema)
+		return h, "", fmt.Errorf("schema %d is not supported; only schema 1 is", h.Schema)
 	}
 	if !utf8.Valid(after) {
-		return h, "", errors.New("its text is not valid UTF-8")
+		return h, "", errors.New("text is not valid UTF-8")
 	}
 	return h, string(after), nil
 }

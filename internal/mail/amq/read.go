@@ -81,16 +81,16 @@ func Open(root string) (*Queue, error) {
 // its own.
 func (q *Queue) noRoot(root string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
-		return mail.Errorf(mail.Invalid, "the queue cannot be read: %w", err)
+		return mail.Errorf(mail.Invalid, "cannot read the queue: %w", err)
 	}
 	list, _ := q.dir.ReadDir(".")
 	for _, below := range list {
 		if info, err := q.dir.Lstat(path.Join(below.Name(), "agents")); err == nil && info.IsDir() {
-			return mail.Errorf(mail.Invalid, "%s has no directory agents, but %s in it has: each session is imported "+
-				"by itself", root, below.Name())
+			return mail.Errorf(mail.Invalid, "%s has no directory agents, but %s in it has: import each session by "+
+				"itself", root, below.Name())
 		}
 	}
-	return mail.Errorf(mail.Invalid, "%s is no root of AMQ: it has no directory agents", root)
+	return mail.Errorf(mail.Invalid, "%s is not an AMQ root: it has no directory agents", root)
 }
 
 func (q *Queue) skip(file string, why error) {
@@ -135,9 +135,9 @@ func (q *Queue) add(owner mail.Address, name, box string) error {
 	}
 	switch {
 	case box == "outbox/sent" && l.item.From != owner:
-		return fmt.Errorf("it is among what %s sent, and says that %s wrote it", owner.Signer(), h.From)
+		return fmt.Errorf("it is in the outbox of %s, but its header says that %s sent it", owner.Signer(), h.From)
 	case box != "outbox/sent" && !slices.Contains(l.item.To, owner):
-		return fmt.Errorf("it is in the inbox of %s, and not addressed there", owner.Signer())
+		return fmt.Errorf("it is in the inbox of %s, but not addressed to that agent", owner.Signer())
 	}
 	q.letters[h.ID] = l
 	l.torn = l.torn || l.is != is
@@ -169,7 +169,7 @@ func (q *Queue) settle() {
 		l := q.letters[id]
 		if l.torn {
 			for _, f := range l.files {
-				q.skip(f, fmt.Errorf("files with the id %s differ, so that nobody knows which is the message", id))
+				q.skip(f, fmt.Errorf("several files have the id %s and differ, so the message is ambiguous", id))
 			}
 			delete(q.letters, id)
 			continue
@@ -250,7 +250,7 @@ func (q *Queue) Items() iter.Seq2[mail.Item, error] {
 				_, body, is, err = readFile(q.dir, moved)
 			}
 			if err == nil && is != l.is {
-				err = errors.New("it has changed while it was imported: import again")
+				err = errors.New("it changed during the import: import again")
 			}
 			if err != nil {
 				q.skip(l.files[0], err)

@@ -219,29 +219,29 @@ func badClaims(s *suite) {
 		want mail.Code
 		word string
 	}{
-		{take(file("../etc/passwd")), mail.Invalid, "no path in a project's tree"},
-		{take(file("/etc/passwd")), mail.Invalid, "no path in a project's tree"},
-		{take(file("a/../b")), mail.Invalid, "no path in a project's tree"},
-		{take(file("a\x00b")), mail.Invalid, "a line"},
+		{take(file("../etc/passwd")), mail.Invalid, "not a path inside a project's tree"},
+		{take(file("/etc/passwd")), mail.Invalid, "not a path inside a project's tree"},
+		{take(file("a/../b")), mail.Invalid, "not a path inside a project's tree"},
+		{take(file("a\x00b")), mail.Invalid, "one line"},
 		{take(long), mail.Invalid, "4096 bytes"},
 		{take(file("a\x1b[2Jb")), mail.Invalid, "control characters"},
 		{take(file("a\u202eog.b")), mail.Invalid, "control characters"},
 		{take(file("a\u2028b")), mail.Invalid, "control characters"},
 		{take(glob("a\u0085b/*")), mail.Invalid, "control characters"},
 		{take(mail.Target{Root: "1-2", At: "/s\x1brc", Path: "a"}), mail.Invalid, "control characters"},
-		{take(mail.Target{Name: "build", Machine: "m\x1b"}), mail.Invalid, "is no machine"},
+		{take(mail.Target{Name: "build", Machine: "m\x1b"}), mail.Invalid, "not a machine name"},
 		{take(mail.Target{Name: "build\u202e"}), mail.Invalid, "letters, digits"},
 		{take(below(".")), mail.Invalid, "the whole tree /src"},
-		{take(glob("**/*")), mail.Invalid, "stands for everything"},
-		{take(glob("*")), mail.Invalid, "stands for everything"},
-		{take(glob("a/[")), mail.Invalid, "is no pattern"},
-		{take(glob("**/a/**/a/**/a/**/b")), mail.Invalid, "more than 3 times"},
-		{take(mail.Target{Name: "port:0"}), mail.Invalid, "no port"},
-		{take(mail.Target{Name: "port:080"}), mail.Invalid, "no port"},
+		{take(glob("**/*")), mail.Invalid, "matches everything"},
+		{take(glob("*")), mail.Invalid, "matches everything"},
+		{take(glob("a/[")), mail.Invalid, "not a valid pattern"},
+		{take(glob("**/a/**/a/**/a/**/b")), mail.Invalid, "more than 3 **"},
+		{take(mail.Target{Name: "port:0"}), mail.Invalid, "not a port"},
+		{take(mail.Target{Name: "port:080"}), mail.Invalid, "not a port"},
 		{take(mail.Target{Name: "my build"}), mail.Invalid, "letters, digits"},
-		{take(mail.Target{}), mail.Invalid, "a line"},
+		{take(mail.Target{}), mail.Invalid, "one line"},
 		{mail.ClaimRequest{Take: []mail.Target{file("a")}, For: 90000}, mail.Invalid, "24h"},
-		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\ny"}, mail.Invalid, "a line"},
+		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\ny"}, mail.Invalid, "one line"},
 		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\x1b]0;y\a"}, mail.Invalid, "control characters"},
 		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\u2066y"}, mail.Invalid, "control characters"},
 		{mail.ClaimRequest{Take: make([]mail.Target, mail.MaxTargets+1)}, mail.Limited, "at a time"},
@@ -259,5 +259,5 @@ func badClaims(s *suite) {
 		}
 		_, err2 = s.as("ann").Claim(s.ctx, r)
 	}
-	s.wantCode(err2, mail.Limited, "give some up")
+	s.wantCode(err2, mail.Limited, "release some")
 }

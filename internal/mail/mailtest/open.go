@@ -159,10 +159,10 @@ func withdrawing(s *suite) {
 	s.register("ann")
 	s.register("bea")
 	q := s.ask("ann", "bea", "why?")
-	s.wantCode(s.as("bea").Withdraw(s.ctx, q), mail.Denied, "only whoever asked")
+	s.wantCode(s.as("bea").Withdraw(s.ctx, q), mail.Denied, "only its sender")
 	s.wantCode(s.as("ann").Withdraw(s.ctx, "msg_none"), mail.NotFound, "history --open")
 	status := s.send("ann", mail.Draft{To: mail.Recipients{"bea"}, Type: "status", Body: "s"}).ID
-	s.wantCode(s.as("ann").Withdraw(s.ctx, status), mail.Invalid, "asks nothing")
+	s.wantCode(s.as("ann").Withdraw(s.ctx, status), mail.Invalid, "needs no answer")
 	s.wantOpen("bea", "why?")
 	for range 2 {
 		if err := s.as("ann").Withdraw(s.ctx, q); err != nil {

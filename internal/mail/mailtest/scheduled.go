@@ -62,8 +62,8 @@ func scheduledMail(s *suite) {
 	s.wantScheduled(mail.User, "user: second", "bob: first")
 	for _, id := range []mail.ID{second.ID, "none"} {
 		_, err = s.as("bob").Reschedule(s.ctx, mail.Rescheduling{ID: id, In: 60})
-		s.wantCode(err, mail.NotFound, "waits to be sent")
-		s.wantCode(s.as("bob").Unschedule(s.ctx, id), mail.NotFound, "waits to be sent")
+		s.wantCode(err, mail.NotFound, "no scheduled message")
+		s.wantCode(s.as("bob").Unschedule(s.ctx, id), mail.NotFound, "no scheduled message")
 	}
 	for _, r := range []mail.Rescheduling{{ID: first.ID}, {ID: first.ID, At: 1}, {ID: first.ID, At: at, In: 1}} {
 		_, err = s.as(mail.User).Reschedule(s.ctx, r)
@@ -91,7 +91,7 @@ func scheduledLimits(s *suite) {
 	for i := range mail.MaxScheduledMine {
 		s.send("ann", later("user", float64(1+i)/4, "x"))
 	}
-	refused("ann", later("user", 40, "x"), mail.Limited, "20 messages", "pennypost scheduled cancel")
+	refused("ann", later("user", 40, "x"), mail.Limited, "20 scheduled messages", "pennypost scheduled cancel")
 	list, err := s.as("ann").Scheduled(s.ctx)
 	if err != nil {
 		s.Fatal(err)
@@ -102,7 +102,7 @@ func scheduledLimits(s *suite) {
 	refused("ann", later("user", 2.05, "x"), mail.Limited, "5 minutes")
 	_, err = s.as("ann").Reschedule(s.ctx, mail.Rescheduling{ID: list.Scheduled[1].ID, In: 2 * 3600})
 	s.wantCode(err, mail.Limited, "5 minutes")
-	refused("ann", later("user", 8*24, "x"), mail.Invalid, "within 7 days")
+	refused("ann", later("user", 8*24, "x"), mail.Invalid, "at most 7 days")
 	refused("ann", mail.Draft{To: mail.Recipients{"user"}, Body: "x", Later: mail.Later{Every: "0 9 * * *"}},
 		mail.Denied, "only the user")
 	past := mail.Draft{To: mail.Recipients{"ann"}, Body: "x", Later: mail.Later{At: 1}}

@@ -98,9 +98,9 @@ func DialogTitle(c *mail.Card) string {
 	case c.Kind == mail.AsksQuestion && len(c.Questions) > 0:
 		return c.Questions[0].Text
 	case c.Kind == mail.AsksQuestion:
-		return fmt.Sprintf("%s asks you something in its terminal", c.Agent)
+		return fmt.Sprintf("%s has a question for you in its terminal", c.Agent)
 	case c.Kind == mail.AsksPlan:
-		return fmt.Sprintf("Is the plan of %s good?", c.Agent)
+		return fmt.Sprintf("Approve the plan of %s?", c.Agent)
 	case c.Kind == mail.AsksForm:
 		return fmt.Sprintf("A server of %s has a form for you", c.Agent)
 	}

@@ -27,7 +27,7 @@ func (q Question) Waits() error {
 	case q.Settled == nil:
 		return mail.Errorf(mail.Conflict, "%s does not wait for an answer; nothing was sent", q.As)
 	}
-	return mail.Errorf(mail.Conflict, "%s does not wait for an answer any more: %s has %s it; nothing was sent", q.As,
+	return mail.Errorf(mail.Conflict, "%s no longer waits for an answer: %s has %s it; nothing was sent", q.As,
 		q.Settled.By.Signer(), q.Settled.As)
 }
 
@@ -38,7 +38,7 @@ func (q Question) Option(n int) (mail.Draft, error) {
 	}
 	list := q.Choices()
 	if n < 1 || n > len(list) {
-		return mail.Draft{}, mail.Errorf(mail.Invalid, "the question offers no answer %d; nothing was sent", n)
+		return mail.Draft{}, mail.Errorf(mail.Invalid, "the question has no suggested answer %d; nothing was sent", n)
 	}
 	return q.Choose(q.By, list[n-1].Answer), nil
 }
@@ -46,7 +46,7 @@ func (q Question) Option(n int) (mail.Draft, error) {
 // Adopt answers in the words of a suggestion.
 func (q Question) Adopt(suggestion *mail.Item) (mail.Draft, error) {
 	if !suggestion.Suggests || suggestion.ReplyTo != q.ID {
-		return mail.Draft{}, mail.Errorf(mail.Invalid, "%s suggests no answer to the question; nothing was sent",
+		return mail.Draft{}, mail.Errorf(mail.Invalid, "the question has no answer suggested by %s; nothing was sent",
 			suggestion.ID)
 	}
 	return q.Item.Adopt(q.By, &suggestion.Message), q.Waits()
@@ -62,7 +62,7 @@ func (q Question) Write(text string) (mail.Draft, error) {
 	d := q.Reply(q.By)
 	switch d.Body = text; {
 	case len(d.To) == 0:
-		return d, mail.Errorf(mail.Invalid, "the post office wrote %s: there is nobody to reply to", q.As)
+		return d, mail.Errorf(mail.Invalid, "the post office itself wrote %s, so a reply has no recipient", q.As)
 	case strings.TrimSpace(text) == "":
 		return d, mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
 	}

@@ -13,13 +13,14 @@ import (
 const remindAgain = 10 * time.Minute
 
 // reminder is its text: who waits, for how long, and on which message.
-const reminder = "%s has waited for an answer of yours for %s. Answer %s, or decline it, so that the wait ends."
+const reminder = "%s has waited %s for your answer. Answer %s, or decline it, to end the wait."
 
 // Remind returns the user's reminder of a question to an agent, which wakes it like every message of the user. It
 // returns an error if the question is settled.
 func Remind(q *mail.Item, to mail.Name, now time.Time) (mail.Draft, error) {
 	if q.Settled != nil {
-		return mail.Draft{}, mail.Errorf(mail.Conflict, "the question is %s by now. Nobody was reminded", q.Settled.As)
+		return mail.Draft{}, mail.Errorf(mail.Conflict, "the question is already %s. No reminder was sent",
+			q.Settled.As)
 	}
 	about := cmp.Or(q.Subject, string(q.Type))
 	return mail.Draft{

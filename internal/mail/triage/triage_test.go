@@ -25,10 +25,10 @@ func TestQuestion(t *testing.T) {
 		body, fail string // the text sent; the error
 	}{
 		"option":        {func(q Question) (mail.Draft, error) { return q.Option(2) }, "Spaces", ""},
-		"option 0":      {func(q Question) (mail.Draft, error) { return q.Option(0) }, "", "offers no answer 0"},
-		"option 3":      {func(q Question) (mail.Draft, error) { return q.Option(3) }, "", "offers no answer 3"},
+		"option 0":      {func(q Question) (mail.Draft, error) { return q.Option(0) }, "", "no suggested answer 0"},
+		"option 3":      {func(q Question) (mail.Draft, error) { return q.Option(3) }, "", "no suggested answer 3"},
 		"adopt":         {func(q Question) (mail.Draft, error) { return q.Adopt(suggestion) }, "Both", ""},
-		"adopt another": {func(q Question) (mail.Draft, error) { return q.Adopt(other) }, "", "msg_o suggests no"},
+		"adopt another": {func(q Question) (mail.Draft, error) { return q.Adopt(other) }, "", "suggested by msg_o"},
 		"decline":       {func(q Question) (mail.Draft, error) { return q.Decline("Not now") }, "Not now", ""},
 		"write":         {func(q Question) (mail.Draft, error) { return q.Write("Mine") }, "Mine", ""},
 		"write nothing": {func(q Question) (mail.Draft, error) { return q.Write(" ") }, "", "has no text"},
@@ -41,7 +41,7 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.fail)
 		}
 		_, err = tt.make(settled)
-		waits := err == nil || strings.Contains(err.Error(), "it does not wait for an answer any more: bob has")
+		waits := err == nil || strings.Contains(err.Error(), "it no longer waits for an answer: bob has")
 		if !waits && !strings.Contains(name, " ") {
 			t.Errorf("%s of what was answered: %v", name, err)
 		}

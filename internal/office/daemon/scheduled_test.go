@@ -43,7 +43,7 @@ func TestP16_Revoked(t *testing.T) {
 		for _, it := range page.Messages {
 			texts = append(texts, it.Body)
 		}
-		return err == nil && strings.Contains(strings.Join(texts, "\n"), "is let in no more")
+		return err == nil && strings.Contains(strings.Join(texts, "\n"), "was revoked")
 	})
 	if slices.Contains(texts, "too late") {
 		t.Error("it was sent all the same")

@@ -21,7 +21,7 @@ func TestWith(t *testing.T) {
 		`{"to":"ann"}`:          "to ann",
 		``:                      "to ",
 		`{"to":"ann","cc":"b"}`: `the arguments of send do not fit: unknown member "cc"`,
-		`{"to":"a","to":"b"}`:   `the arguments of send do not fit: the member "to" stands twice`,
+		`{"to":"a","to":"b"}`:   `the arguments of send do not fit: the member "to" occurs twice`,
 	} {
 		out, err := run(t.Context(), &Call{Tool: "send", Args: []byte(args)})
 		if err != nil {

@@ -546,7 +546,7 @@ func (fakeMachines) Health() mail.ServersHealth {
 	return mail.ServersHealth{MayFail: &spare, Servers: []mail.ServerStatus{
 		{Name: "desk", State: mail.ServerUp, Version: "2.15.2", Sync: "always", Behind: 120, BehindIn: 1},
 		{Name: "tower", State: mail.ServerSilent, Since: 1778421600000}}, Unknown: 1,
-		Degraded: []mail.Degraded{{About: "silent tower", Text: "the NATS server tower has not been heard",
+		Degraded: []mail.Degraded{{About: "silent tower", Text: "the NATS server tower does not answer",
 			Fix: "start it", Since: 1778421600000}}}
 }
 

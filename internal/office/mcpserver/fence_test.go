@@ -30,7 +30,7 @@ func TestPromptsAreFenced(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		text := res.Messages[0].Content.(*mcp.TextContent).Text
-		m := regexp.MustCompile(`What stands between (mail-\w+) tags`).FindStringSubmatch(text)
+		m := regexp.MustCompile(`Text between (mail-\w+) tags`).FindStringSubmatch(text)
 		if m == nil || known[m[1]] || strings.Count(text, m[1]) != 3 {
 			t.Fatalf("%s: tags %v, known are %v:\n%s", name, m, known, text)
 		}

@@ -68,7 +68,7 @@ func TestRemindAndWithdraw(t *testing.T) {
 	settled := o.threads["msg_q2"][0]
 	settled.Settled = &mail.Settlement{As: "answered"}
 	o.threads["msg_q2"][0] = settled
-	b.press("] m").sees("the question is answered by now. Nobody was reminded")
+	b.press("] m").sees("the question is already answered. No reminder was sent")
 	o.waits = []mail.Waiting{{Question: "msg_q1", Asker: "docs", Address: mail.ToUser, Since: past(4)},
 		{Question: "msg_q1", Asker: "docs", Address: "role:reviewer", Since: past(3)}}
 	b.tell(changed{})

@@ -36,7 +36,7 @@ func TestP8_OneNotice(t *testing.T) {
 	t.Run("without a door", func(t *testing.T) {
 		inFixture(t, nil, func(b *fixture) {
 			b.stopsOver("ann")
-			b.notified(1, "at the turn's end", "ann has stopped over unread mail")
+			b.notified(1, "at the turn's end", "ann has stopped with unread mail")
 			b.pass(2 * time.Hour)
 			b.notified(1, "later")
 			b.restart()

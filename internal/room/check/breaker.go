@@ -109,10 +109,10 @@ func (b *Breaker) Admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
 		return "", &Trip{
 			What: "depth " + string(m.ThreadRoot()), Limit: "depth",
-			Err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word from the user: "+
-				"nothing was sent. It can go on when the user has written into it", depth),
-			Note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write "+
-				"into it if it should go on.", m.ThreadRoot(), depth, from),
+			Err: mail.Errorf(mail.Limited, "this conversation has %d replies without a word from the user: nothing "+
+				"was sent. It can continue when the user writes into it", depth),
+			Note: fmt.Sprintf("The conversation %s has %d replies in a row without you. The last one, by %s, was "+
+				"refused. To let it continue, write into it.", m.ThreadRoot(), depth, from),
 		}
 	}
 	if t := b.exchange(m, peers, from, now); t != nil {
@@ -164,11 +164,12 @@ func (b *Breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, n
 			return &Trip{
 				What: fmt.Sprint("exchange ", p), Limit: "exchanges",
 				Err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
-					"from the user or about a task: nothing was sent. Stop thanking; a word from the user to either "+
-					"lets you go on",
+					"from the user or a task message: nothing was sent. Stop thanking each other; you can continue "+
+					"when the user writes to either of you",
 					to.Name, l.Exchanges, l.ExchangeWindow),
-				Note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
-					"A word from you to either lets them go on.", to.Name, from, l.Exchanges, l.ExchangeWindow, from),
+				Note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was "+
+					"refused. To let them continue, write "+
+					"to either.", to.Name, from, l.Exchanges, l.ExchangeWindow, from),
 			}
 		}
 	}

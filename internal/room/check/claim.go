@@ -71,8 +71,8 @@ func (v *View) onMachine(t mail.Target) mail.Target {
 func (v *View) claimant() (*fold.Member, error) {
 	m := v.Me()
 	if m == nil || !m.IsUser() && !m.Listed() {
-		return nil, mail.Errorf(mail.Denied, "%s is no agent of room %s, and can hold nothing here: nothing was "+
-			"claimed",
+		return nil, mail.Errorf(mail.Denied, "%s is not an agent of room %s and cannot claim anything here: "+
+			"nothing was claimed",
 			v.Who, v.Room)
 	}
 	return m, nil
@@ -97,8 +97,8 @@ func (v *View) taking(m *fold.Member, r mail.ClaimRequest, free []mail.Target) (
 		if held > mail.MaxClaims && r.Write {
 			break // that must not keep anyone from writing
 		} else if held > mail.MaxClaims {
-			return nil, mail.Errorf(mail.Limited, "%s holds %d things already, and nobody may hold more: give "+
-				"some up. Nothing was claimed", m.Name, mail.MaxClaims)
+			return nil, mail.Errorf(mail.Limited, "%s already holds %d claims, the maximum: release some. Nothing "+
+				"was claimed", m.Name, mail.MaxClaims)
 		}
 		claim.Target = t
 		take = append(take, claim)
@@ -155,22 +155,21 @@ func (v *View) giveUp(m *fold.Member, r mail.ClaimRequest) (events []mail.Event,
 	}
 	events = append(events, mail.Event{At: v.Now, Claim: c})
 	if c.By != "" && len(freed) > 0 && !m.IsUser() {
-		events = append(events, v.tell(m, fmt.Sprint("freed ", v.Seq, " ", m.Name), "What you held was given up by "+
-			"the user",
-			"You do not hold it any more, by the user's own act:\n\n"+list(freed)))
+		events = append(events, v.tell(m, fmt.Sprint("freed ", v.Seq, " ", m.Name), "The user released your claims",
+			"You no longer hold these; the user released them:\n\n"+list(freed)))
 	}
 	return events, freed, nil
 }
 
 // MayFree says why the caller cannot give up claims of others: only the person can, and by their own act.
 func (v *Asker) MayFree() error {
-	if err := v.NeedUser("give up what others hold"); err != nil {
+	if err := v.NeedUser("release the claims of others"); err != nil {
 		return err
 	}
 	if v.Means.Settles() {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "only you yourself can give up what an agent holds: nothing was changed")
+	return mail.Errorf(mail.Denied, "only you yourself can release an agent's claims: nothing was changed")
 }
 
 // clashing returns the notices of clashes, and records what m waits for.
@@ -198,19 +197,19 @@ func (v *View) tellBoth(m, holder *fold.Member, clash mail.Clash, waits bool) []
 	if waits {
 		return v.tellOnce(holder, noticeOf(h.Since, waitsEvery, "waits", h.Agent, m.Name, h.Target),
 			fmt.Sprintf("%s waits for %s, which you hold", m.Name, h.Target),
-			fmt.Sprintf("%s wants %s, which you have held since %s. It was refused, and is told when you have "+
-				"given it up. When you are done with it: pennypost claims release %s\n", m.Name, clash.Wanted,
+			fmt.Sprintf("%s wants %s, which you have held since %s. The claim was refused; the agent is told when "+
+				"you release yours. When you are done: pennypost claims release %s\n", m.Name, clash.Wanted,
 				h.Clock(), wording.Shell(h.Target.String())))
 	}
 	return append(
 		v.tellOnce(holder, noticeOf(h.Since, writesEvery, "writes", h.Agent, m.Name, h.Target),
 			fmt.Sprintf("%s writes %s, which you hold", m.Name, clash.Wanted),
-			fmt.Sprintf("You have held %s since %s; %s writes %s now. Read the file again before you change it, and "+
-				"settle with %s who goes on.\n", h.Target, h.Clock(), m.Name, clash.Wanted, m.Name)),
+			fmt.Sprintf("You have held %s since %s; %s is writing %s now. Read the file again before you change "+
+				"it, and agree with %s on who continues.\n", h.Target, h.Clock(), m.Name, clash.Wanted, m.Name)),
 		v.tellOnce(m, noticeOf(h.Since, writesEvery, "writer", h.Agent, m.Name, h.Target),
 			fmt.Sprintf("%s holds %s, which you write", h.Agent, clash.Wanted),
-			fmt.Sprintf("%s has held %s since %s%s. Your write of %s was let through. Read the file again before "+
-				"you go on, and settle with %s who does.\n", h.Agent, h.Target, h.Clock(), because(h.Why),
+			fmt.Sprintf("%s has held %s since %s%s. Your write of %s was allowed. Read the file again before you "+
+				"continue, and agree with %s on who does.\n", h.Agent, h.Target, h.Clock(), because(h.Why),
 				clash.Wanted, h.Agent))...)
 }
 
@@ -222,12 +221,12 @@ func (v *View) circle(m, holder *fold.Member, clash mail.Clash) []mail.Event {
 	}
 	names := string(m.Name) + " waits for " + string(holder.Name)
 	for _, o := range path[2:] {
-		names += ", that for " + string(o)
+		names += ", which waits for " + string(o)
 	}
 	return v.tellOnce(v.Members[mail.User], circleNotice(clash.Held.Since, path[1:]),
 		"Agents wait for each other's claims",
-		fmt.Sprintf("%s, which wants %s. None of them goes on by itself. See: pennypost claims; and free one with: "+
-			"pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))
+		fmt.Sprintf("%s, which wants %s. None of them can continue. To see the claims: pennypost claims. To "+
+			"release one: pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))
 }
 
 // TellFree returns the events that tell waiting agents what is free now.
@@ -244,7 +243,7 @@ func (v *View) TellFree() (events []mail.Event) {
 		n := noticeOf(v.Now, freeEvery, "free", m.Name)
 		if len(c.Free) > 0 && !v.wasTold(m, n) { // else it keeps waiting, and is told later of all that is free then
 			events = append(events, v.tell(m, n.key(), "It is free: "+c.Free[0].String(),
-				"You waited for this, and nobody holds it now. It is not yours before you take it, or write "+
+				"You waited for this, and no agent holds it now. It is yours only after you claim it or write "+
 					"it:\n\n"+text),
 				mail.Event{At: v.Now, Claim: c})
 		}
@@ -279,7 +278,7 @@ func because(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ", for: " + why
+	return "; reason: " + why
 }
 
 // DeadClaims returns the events that give up claims whose program has ended.

@@ -15,7 +15,8 @@ func (v *View) Dialog(c mail.DialogChange) ([]mail.Event, error) {
 	m := v.InSession(c.Agent, c.Session)
 	if m == nil || m.Session != c.Session {
 		if opens {
-			return nil, mail.Errorf(mail.NotFound, "%s is not in the session that asks: nothing was noted", c.Agent)
+			return nil, mail.Errorf(mail.NotFound, "%s is not in the session with the dialog: nothing "+
+				"was recorded", c.Agent)
 		}
 		return nil, nil
 	}
@@ -26,9 +27,9 @@ func (v *View) Dialog(c mail.DialogChange) ([]mail.Event, error) {
 	case !opens:
 		return nil, nil
 	case v.IsUser():
-		return nil, mail.Errorf(mail.Denied, "the dialogs of a client are told of by its hooks: nothing was changed")
+		return nil, mail.Errorf(mail.Denied, "only a client's hooks report its dialogs: nothing was changed")
 	case len(m.Dialogs) >= mail.MaxDialogs:
-		return nil, mail.Errorf(mail.Limited, "%s is at %d dialogs already: nothing was noted", m.Name,
+		return nil, mail.Errorf(mail.Limited, "%s has %d dialogs already: nothing was recorded", m.Name,
 			mail.MaxDialogs)
 	}
 	c.Machine, c.Since = v.Machine, 0
@@ -39,7 +40,7 @@ func (v *View) Dialog(c mail.DialogChange) ([]mail.Event, error) {
 func changed(known *mail.Dialog, c mail.DialogChange) ([]mail.Event, error) {
 	switch {
 	case c.Sum != known.Sum:
-		return nil, mail.Errorf(mail.Conflict, "the dialog %s asks something else: nothing was changed", c.ID)
+		return nil, mail.Errorf(mail.Conflict, "the dialog %s has changed since: nothing was changed", c.ID)
 	case c.Outcome == "" && (!c.Doubt || known.Doubt):
 		return nil, nil
 	}

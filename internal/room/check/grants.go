@@ -117,7 +117,7 @@ func (v *View) mayOpen(n mail.Name) bool {
 
 // MayGrant says why the caller cannot grant anything: only the person can, and by their own act.
 func (v *Asker) MayGrant() error {
-	if err := v.NeedUser("grant who may be whom"); err != nil {
+	if err := v.NeedUser("decide which agent a session may be"); err != nil {
 		return err
 	}
 	switch {
@@ -125,6 +125,6 @@ func (v *Asker) MayGrant() error {
 	case v.Means == "", v.Means == mail.BySystem, v.Means == mail.ByOperator, v.Means.IsAct():
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "only you yourself can say who may be whom, on the pages, with your phone or in "+
-		"your own terminal: nothing was changed")
+	return mail.Errorf(mail.Denied, "only you yourself can decide which agent a session may be, on the pages, with "+
+		"your phone or in your own terminal: nothing was changed")
 }

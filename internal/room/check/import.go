@@ -15,7 +15,7 @@ func (v *Asker) CheckImport(it *mail.Item) error {
 		return err
 	}
 	if it.Sent <= 0 {
-		return mail.Errorf(mail.Invalid, "%s has no time of sending", it.ID)
+		return mail.Errorf(mail.Invalid, "%s has no sent time", it.ID)
 	}
 	t, err := mail.ParseType(string(it.Type))
 	if err != nil {
@@ -32,13 +32,13 @@ func (v *Asker) CheckImport(it *mail.Item) error {
 		case a == mail.FromSystem:
 		case bare || canonical != a:
 			return mail.Errorf(mail.Invalid,
-				"%s has the address %q; write agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
+				"%s has the address %q; use agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
 		}
 	}
 	for _, a := range it.To {
 		if a.Kind() == mail.FromFar && !t.Asks() {
 			return mail.Errorf(mail.Invalid,
-				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
+				"%s is addressed to %q, which has the form of an agent of another room", it.ID, a)
 		}
 		d.To = append(d.To, string(a))
 	}

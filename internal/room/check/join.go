@@ -42,9 +42,8 @@ func (v *View) onlyOne(c *mail.AgentChange) error {
 		holder += " on " + string(m.Machine)
 	}
 	return mail.Errorf(mail.Conflict,
-		"the orchestrator of room %s is the session %s, last heard of %v ago: nothing was "+
-			"registered. End that session and start again, or take its place: pennypost mcp --as orchestrator "+
-			"--take-over", v.Room, holder,
+		"room %s already has an orchestrator, the session %s, last active %v ago: nothing was registered. End that "+
+			"session and try again, or take over: pennypost mcp --as orchestrator --take-over", v.Room, holder,
 		v.Now.Sub(max(m.Seen, m.SessionAt)).Round(time.Second))
 }
 
@@ -67,8 +66,8 @@ func (v *View) mayJoin(n, parent mail.Name) error {
 }
 
 func notGranted(n mail.Name) error {
-	return mail.Errorf(mail.Denied, "only the person can make an agent the orchestrator: nothing was changed. "+
-		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
+	return mail.Errorf(mail.Denied, "only the user can make an agent the orchestrator: nothing was changed. In the "+
+		"user's own terminal: pennypost agents update '%s' --role orchestrator", n)
 }
 
 // crowded refuses one more agent below parent if as many as allowed live below it, and below its top ancestor. An
@@ -84,10 +83,10 @@ func (v *View) crowded(parent mail.Name) error {
 	}
 	return &Trip{
 		What: fmt.Sprint("children ", top), Limit: "children",
-		Err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
-			"Retire those that are done, with: pennypost agents retire NAME. "+
-			"The person may raise the limit, children in [room.limits]", top, live),
-		Note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
+		Err: mail.Errorf(mail.Limited, "%s already has %d live agents below it, the maximum: nothing was "+
+			"registered. Retire agents that are done: pennypost agents retire NAME. The user can raise the limit: "+
+			"children in [room.limits]", top, live),
+		Note: fmt.Sprintf("%s already has %d live agents below it; another one was refused.", top, live),
 	}
 }
 
@@ -113,9 +112,9 @@ func (v *View) doubled(c *mail.AgentChange) error {
 	return &Trip{
 		What: fmt.Sprint("sessions ", m.Name), Limit: "children",
 		Err: mail.Errorf(mail.Limited,
-			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
-				"End those that are done, or take another name", live, m.Name),
-		Note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
+			"%d live sessions already share the name %s with yours, the maximum: nothing was registered. End "+
+				"sessions that are done, or use another name", live, m.Name),
+		Note: fmt.Sprintf("%d live sessions already share the name %s; another one was refused.", live, m.Name),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func (v *View) RemoveMachine(name mail.Machine) ([]mail.Event, error) {
 	switch _, known := slices.BinarySearch(v.Machines, name); {
 	case !known:
-		return nil, mail.Errorf(mail.NotFound, "no machine called %q follows room %s; nothing was changed", name,
+		return nil, mail.Errorf(mail.NotFound, "no machine %q follows room %s; nothing was changed", name,
 			v.Room)
 	case name == v.Machine:
 		return nil, mail.Errorf(mail.Invalid, "%s is this machine, which has room %s open; nothing was changed", name,

@@ -36,7 +36,7 @@ func (v *Asker) CheckMarking(q mail.Marking, now mail.Time) error {
 	switch q.Mark {
 	case mail.MarkPresented, mail.MarkNotified, mail.MarkTold:
 		if q.Door == "" {
-			return mail.Errorf(mail.Invalid, "the mark %s needs the door that was used", q.Mark)
+			return mail.Errorf(mail.Invalid, "the mark %s needs a door", q.Mark)
 		}
 	default:
 		if _, err := mail.ParseMark(string(q.Mark)); err != nil {
@@ -47,7 +47,7 @@ func (v *Asker) CheckMarking(q mail.Marking, now mail.Time) error {
 		return err
 	}
 	if q.All == (len(q.IDs) > 0) {
-		return mail.Errorf(mail.Invalid, "say which messages to mark: either their ids or all")
+		return mail.Errorf(mail.Invalid, "give either the ids of the messages to mark, or all")
 	}
 	return nil
 }
@@ -56,14 +56,14 @@ func (v *Asker) CheckMarking(q mail.Marking, now mail.Time) error {
 func (v *Asker) checkSnooze(q mail.Marking, now mail.Time) error {
 	switch {
 	case q.Mark != mail.MarkSnoozed && q.Until != 0:
-		return mail.Errorf(mail.Invalid, "until belongs to the mark snoozed, not to %s", q.Mark)
+		return mail.Errorf(mail.Invalid, "until is only for the mark snoozed, not for %s", q.Mark)
 	case q.Mark != mail.MarkSnoozed:
 		return nil
 	case !v.IsUser():
 		return v.NeedUser("snooze mail")
 	case q.Until <= now || q.Until.Sub(now) > mail.MaxSnooze:
 		return mail.Errorf(mail.Invalid,
-			"the mark snoozed needs until: a time in the future, within a year. Nothing was marked")
+			"the mark snoozed needs until, a time in the future, at most a year ahead. Nothing was marked")
 	}
 	return nil
 }
@@ -73,7 +73,8 @@ func (v *View) noneMarked(q mail.Marking, out mail.Marked) error {
 		if r := v.Records[out.NotYours[0]]; r != nil && r.Taker() != nil {
 			return TakenFirst(r, out.NotYours[0])
 		}
-		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", out.NotYours[0],
+		return mail.Errorf(mail.Denied, "%s is not in the mailbox of %s: you can mark only messages in "+
+			"your own", out.NotYours[0],
 			v.Who)
 	}
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.Room)
@@ -85,7 +86,7 @@ func TakenFirst(r *fold.Record, id mail.ID) error {
 	if r != nil && r.Taker() != nil {
 		taker = string(r.Taker().Name)
 	}
-	return mail.Errorf(mail.Denied, "%s was taken by %s, who read it first; it is not yours", id, taker)
+	return mail.Errorf(mail.Denied, "%s was taken by %s, who read it first", id, taker)
 }
 
 // comesBack refuses a mark that would bring a message from the archive back to a mailbox. Archived messages stay
@@ -97,8 +98,8 @@ func (v *View) comesBack(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord) 
 	for _, id := range q.IDs {
 		if cold[id] != nil {
 			return mail.Errorf(mail.Conflict,
-				"%s has left the mailboxes for the archive and cannot come back as %s: nothing was marked. It can be "+
-					"read there (pennypost history --archive), answered, and marked read or archived", id, q.Mark)
+				"%s is in the archive and cannot return as %s: nothing was marked. Archived messages can be read "+
+					"(pennypost history --archive), answered, and marked read or archived", id, q.Mark)
 		}
 	}
 	return nil

@@ -37,8 +37,8 @@ func (v *View) describe(c *mail.AgentChange) ([]mail.Event, error) {
 	}
 	if slices.Contains(c.Roles, string(mail.Orchestrator)) || c.Session != "" || c.State != "" || c.Task != nil ||
 		c.Parent != nil || c.TakeOver {
-		return nil, mail.Errorf(mail.Invalid, "%q is you, the user. You have roles and tags, but no state, session, "+
-			"task or parent, and are no orchestrator: nothing was changed", c.Name)
+		return nil, mail.Errorf(mail.Invalid, "%q is you, the user: you have roles and tags, but no state, "+
+			"session, task or parent, and cannot be the orchestrator. Nothing was changed", c.Name)
 	}
 	c.Name = mail.User
 	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: mail.User, Roles: c.Roles, Tags: c.Tags}}}, nil
@@ -77,12 +77,12 @@ func (v *Asker) Change(p mail.Presence) (*mail.AgentChange, error) {
 		case err != nil:
 			return nil, err
 		case s == mail.Asking:
-			return nil, mail.Errorf(mail.Invalid, "nobody is registered as asking: that follows from the dialogs "+
-				"that an agent's client tells of. Nothing was changed; say working or idle")
+			return nil, mail.Errorf(mail.Invalid, "the state asking is set by the dialogs that an agent's client "+
+				"reports. Nothing was changed; use working or idle")
 		}
 	}
 	if p.End && p.Session == "" {
-		return nil, mail.Errorf(mail.Invalid, "to end a session, say which")
+		return nil, mail.Errorf(mail.Invalid, "give the session to end")
 	}
 	c := &mail.AgentChange{
 		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
@@ -151,7 +151,7 @@ func (v *Asker) checkRole(role string) error {
 	}
 	if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.Files {
 		return mail.Errorf(mail.Denied,
-			"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
+			"a role cannot be called %q: that reads as %q, which is reserved", role, word)
 	}
 	return nil
 }
@@ -187,8 +187,8 @@ func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	}
 	if !v.maySpeakFor(m, c) {
 		return mail.Errorf(mail.Denied,
-			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
-				"may", v.Who, c.Name)
+			"%s may not act for %s: only the agent itself, its parent, the orchestrator and the "+
+				"user may", v.Who, c.Name)
 	}
 	if err := v.mayChange(m, c); err != nil || m != nil {
 		return err
@@ -239,8 +239,8 @@ func (v *View) mayChange(m *fold.Member, c *mail.AgentChange) error {
 		return notGranted(c.Name)
 	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand():
 		return mail.Errorf(mail.Denied,
-			"%s is a child of %s, and only the orchestrator and the user may change that: nothing was "+
-				"changed", m.Name, m.Parent)
+			"%s is a child of %s; only the orchestrator and the user may change that. Nothing "+
+				"was changed", m.Name, m.Parent)
 	}
 	return nil
 }
@@ -255,9 +255,10 @@ func (v *View) Rename(from, to mail.Name) (m *fold.Member, events []mail.Event, 
 	case m.IsUser() || old == mail.Orchestrator:
 		err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
 	case !v.mayRule(m):
-		err = mail.Errorf(mail.Denied, "only %s itself, its parent, the orchestrator and the user may rename it", old)
+		err = mail.Errorf(mail.Denied, "only the agent %s itself, its parent, the orchestrator and the user may "+
+			"rename it", old)
 	case v.Taken(to, m):
-		err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.Room)
+		err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; no agent was renamed", to, v.Room)
 	case to == mail.Orchestrator && !v.IsUser():
 		err = notGranted(old)
 	case v.Members[to] != m: // or it had that name before
@@ -273,7 +274,7 @@ func (v *View) Rename(from, to mail.Name) (m *fold.Member, events []mail.Event, 
 // Merge checks whether an agent can be merged into another, or into the user, and returns that one and the events;
 // none if they are already one.
 func (v *View) Merge(from, into mail.Name) (*fold.Member, []mail.Event, error) {
-	if err := v.NeedUser("make two agents one"); err != nil {
+	if err := v.NeedUser("merge agents"); err != nil {
 		return nil, nil, err
 	}
 	o, err := v.Mailbox(from)
@@ -285,14 +286,16 @@ func (v *View) Merge(from, into mail.Name) (*fold.Member, []mail.Event, error) {
 	case err != nil || o == m:
 		return m, nil, err
 	case o.IsUser() || o.Name == mail.Orchestrator:
-		err = mail.Errorf(mail.Denied, "%s cannot become part of another: nothing was changed", o.Name)
+		err = mail.Errorf(mail.Denied, "%s cannot be merged into another agent: nothing was changed", o.Name)
 	case v.Files && (m.IsUser() || o.Session != "" || o.Inbox == ""):
-		err = mail.Errorf(mail.Denied, "files do not say that %s is %s: nothing was changed", o.Name, m.Name)
+		err = mail.Errorf(mail.Denied, "a client's files are no proof that %s is %s: nothing "+
+			"was changed", o.Name, m.Name)
 	case o.Live(v.Now):
-		err = mail.Errorf(mail.Conflict, "%s has a session that runs: nothing was changed. End it first", o.Name)
+		err = mail.Errorf(mail.Conflict, "%s has a running session: nothing was changed. End the "+
+			"session first", o.Name)
 	case v.behind(mail.RulesOfMerge):
-		err = mail.Errorf(mail.Unavailable, "a machine of room %s has an older Pennypost, in which two agents cannot "+
-			"be one: nothing was changed. Update it first; which it is, says: pennypost status", v.Room)
+		err = mail.Errorf(mail.Unavailable, "a machine of room %s runs an older Pennypost, which cannot merge "+
+			"agents: nothing was changed. Update it first; to find it: pennypost status", v.Room)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -323,7 +326,7 @@ func (v *View) Retire(n mail.Name) ([]mail.Event, error) {
 		return nil, mail.Errorf(mail.Denied, "the user cannot be retired")
 	case !v.mayRule(m):
 		return nil, mail.Errorf(mail.Denied,
-			"only %s itself, its parent, the orchestrator and the user may retire it", m.Name)
+			"only the agent %s itself, its parent, the orchestrator and the user may retire it", m.Name)
 	}
 	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Retired: true, By: v.by(m.Name)}}}, nil
 }
@@ -335,7 +338,7 @@ func (v *View) Token(n mail.Name, sum string) ([]mail.Event, error) {
 	case err != nil:
 		return nil, err
 	case m.IsUser():
-		return nil, mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
+		return nil, mail.Errorf(mail.Denied, "the user has no room token; the operator's token is in the file "+
 			"token of the data directory")
 	}
 	c := &mail.AgentChange{Name: m.Name, TokenSum: sum, By: v.Who}

@@ -22,7 +22,7 @@ func (s sentAt) ago(now time.Time) time.Duration { return time.Duration(now.Unix
 func (b *Breaker) TripOfRepeat(m *mail.Message) *Trip {
 	return &Trip{
 		What: fmt.Sprint("repeat ", b.originOf(m.From), " ", b.originOf(m.To[0])), Limit: "repeat_window",
-		Note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", m.From.Signer(),
+		Note: fmt.Sprintf("%s sent the same text to %s again within %v. It was delivered only once.", m.From.Signer(),
 			m.To[0], b.limits.RepeatWindow),
 	}
 }

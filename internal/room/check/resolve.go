@@ -148,7 +148,8 @@ func (v *View) titled(word string) (*fold.Member, error) {
 	for i, m := range all {
 		names[i] = m.Name
 	}
-	return nil, mail.Errorf(mail.Conflict, "%q is the title of several agents here: nothing was sent. Say which: %s",
+	return nil, mail.Errorf(mail.Conflict, "several agents have the title %q: nothing was sent. Use one of the "+
+		"names %s",
 		word, wording.Join(names, ", ", func(n mail.Name) string { return mail.Slug("agent:" + string(n)) }))
 }
 
@@ -164,7 +165,7 @@ func (v *View) elsewhere(t string, room mail.RoomName) (resolved, error) {
 	case room == v.Room:
 		return v.ResolveOne(t)
 	case !v.reaches(room):
-		return resolved{}, mail.Errorf(mail.NotFound, "room %s cannot be reached from here: nothing was sent", room)
+		return resolved{}, mail.Errorf(mail.NotFound, "room %s is not reachable from here: nothing was sent", room)
 	}
 	return resolved{Room: room, Rest: t}, nil
 }
@@ -181,8 +182,8 @@ func (v *View) ambiguous(m *fold.Member, typed string) error {
 		return nil
 	}
 	return mail.Errorf(mail.Conflict,
-		"%q is an agent here and reads as %s of room %s: nothing was sent. To write to that one, use far:%s; "+
-			"to write to the one here, first type: pennypost agents rename '%s' NEW-NAME",
+		"%q is the name of an agent here and also reads as %s of room %s: nothing was sent. To reach the other "+
+			"room, use far:%s; to reach the agent here, first type: pennypost agents rename '%s' NEW-NAME",
 		typed, typed[:i], room, typed, m.Name)
 }
 

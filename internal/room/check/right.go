@@ -19,9 +19,9 @@ func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
 	case !answers:
 		return false, nil
 	case v.IsUser() && !v.Means.Settles() && q.Open():
-		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: "+
-			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer "+
-			"can be sent with the type %s", q.Msg.ID, mail.Status)
+		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and a script cannot settle a question: "+
+			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. To send "+
+			"something other than an answer, use the type %s", q.Msg.ID, mail.Status)
 	case !v.rightCounts():
 		return true, nil
 	case v.Foreign:
@@ -57,16 +57,17 @@ func (v *View) Withdraw(id mail.ID) ([]mail.Event, error) {
 	q := v.Records[id]
 	switch {
 	case q == nil:
-		return nil, mail.Errorf(mail.NotFound, "there is no open question %q in room %s; nothing was withdrawn. "+
-			"What is open is listed by: pennypost history --open", id, v.Room)
+		return nil, mail.Errorf(mail.NotFound, "there is no open question %q in room %s; nothing was withdrawn. Open "+
+			"questions: pennypost history --open", id, v.Room)
 	case !q.Msg.Type.Asks():
-		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which asks nothing; nothing was withdrawn", id, q.Msg.Type)
+		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which needs no answer; nothing "+
+			"was withdrawn", id, q.Msg.Type)
 	case !v.IsUser() && q.Sender != v.Me():
-		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
-			"it instead, with an answer", id, v.Who)
+		return nil, mail.Errorf(mail.Denied, "only its sender and the user may withdraw %s; you are %s. Decline it "+
+			"instead, with an answer", id, v.Who)
 	case q.Open() && v.IsUser() && !v.Means.Settles() && !q.Sender.IsUser():
-		return nil, mail.Errorf(mail.Denied, "a script may withdraw what it asked, and settles no question of "+
-			"others: nothing was withdrawn. Do it yourself, in a terminal or on the pages: pennypost open")
+		return nil, mail.Errorf(mail.Denied, "a script may withdraw only its own questions: nothing was withdrawn. "+
+			"Do it yourself, in a terminal or on the pages: pennypost open")
 	case q.Open():
 		settled := mail.Event{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.Signature(), As: mail.Withdrawn}}
 		if v.Me() == nil {

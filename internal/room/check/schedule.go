@@ -57,17 +57,16 @@ func (v *View) SameScheduled(key string) *mail.Scheduling {
 func (v *View) dueAt(d *mail.Draft) (mail.Time, error) {
 	if d.Every == "" {
 		if d.Zone != "" || d.Until != 0 {
-			return 0, mail.Errorf(mail.Invalid, "a time zone, and an end, go with every: nothing was sent")
+			return 0, mail.Errorf(mail.Invalid, "a time zone and an end need every: nothing was sent")
 		}
 		return mail.DueAt(d.At, d.In, v.Now)
 	}
 	if d.At != 0 || d.In != 0 {
-		return 0, mail.Errorf(mail.Invalid, "every says when to send it, so at and in do not: say one of them. "+
-			"Nothing was sent")
+		return 0, mail.Errorf(mail.Invalid, "every excludes at and in: give only one of them. Nothing was sent")
 	}
 	if !v.IsUser() {
-		return 0, mail.Errorf(mail.Denied, "only the user may have something sent again and again: nothing was sent. "+
-			"You may say at")
+		return 0, mail.Errorf(mail.Denied, "only the user may schedule recurring messages: nothing was sent. Use "+
+			"at instead")
 	}
 	return v.firstOf(d)
 }
@@ -75,12 +74,12 @@ func (v *View) dueAt(d *mail.Draft) (mail.Time, error) {
 // firstOf returns when a recurring draft is first sent.
 func (v *View) firstOf(d *mail.Draft) (mail.Time, error) {
 	if len(d.Body) > v.MaxBody-longestNote {
-		return 0, mail.Errorf(mail.TooLarge, "the body is %d bytes long; of what is sent again and again at most %d "+
-			"are allowed. Nothing was sent", len(d.Body), v.MaxBody-longestNote)
+		return 0, mail.Errorf(mail.TooLarge, "the body has %d bytes; the limit for a recurring message is %d. "+
+			"Nothing was sent", len(d.Body), v.MaxBody-longestNote)
 	}
 	due, _, err := nextOf(&mail.Scheduled{Every: d.Every, Zone: d.Zone, Until: d.Until}, v.Now)
 	if err == nil && due == 0 {
-		err = mail.Errorf(mail.Invalid, "that is over before it is sent once: say a later end. Nothing was sent")
+		err = mail.Errorf(mail.Invalid, "the end is before the first time: give a later end. Nothing was sent")
 	}
 	return due, err
 }
@@ -89,13 +88,13 @@ func (v *View) firstOf(d *mail.Draft) (mail.Time, error) {
 func (v *View) lastingRight() error {
 	switch {
 	case v.Foreign || v.Across:
-		return mail.Errorf(mail.Denied, "what is sent later is kept in the sender's own room: nothing was sent")
+		return mail.Errorf(mail.Denied, "a scheduled message stays in the sender's own room: nothing was sent")
 	case v.Means == mail.ByScript:
-		return mail.Errorf(mail.Denied, "a script's credential sends at once only, because it may be void when the "+
-			"time comes: nothing was sent. Let the script wait, or do it yourself")
+		return mail.Errorf(mail.Denied, "a script's credential cannot schedule messages, because it may have "+
+			"expired by then: nothing was sent. Let the script wait, or schedule the message yourself")
 	case v.Pass != nil && v.Machine != "":
-		return mail.Errorf(mail.Denied, "this machine was let in by one of several that have room %s, and another "+
-			"may have to send it, which cannot tell whether it is let in still: nothing was sent", v.Room)
+		return mail.Errorf(mail.Denied, "several machines have room %s open, and one of them admitted this "+
+			"machine; another could not check that when the message is due: nothing was sent", v.Room)
 	}
 	return nil
 }
@@ -110,18 +109,18 @@ func (v *View) mayWait(due mail.Time, moved *mail.Scheduling) error {
 		}
 		mine++
 		if apart := c.At.Sub(due).Abs(); !v.IsUser() && apart < mail.ScheduledApart {
-			return mail.Errorf(mail.Limited, "you have %s sent at %s already, and from one to the next there must be "+
-				"%d minutes: say another time, or take that back. Nothing was changed", c.ID, c.At,
+			return mail.Errorf(mail.Limited, "you already have %s scheduled at %s, and messages must be %d minutes "+
+				"apart: give another time, or cancel that one. Nothing was changed", c.ID, c.At,
 				int(mail.ScheduledApart.Minutes()))
 		}
 	}
 	switch {
 	case v.IsUser() && mine >= mail.MaxScheduled, !v.IsUser() && mine >= mail.MaxScheduledMine:
-		return mail.Errorf(mail.Limited, "you have %d messages waiting to be sent, and may not have more: take some "+
-			"back (pennypost scheduled cancel ID), or send it at once. Nothing was sent", mine)
+		return mail.Errorf(mail.Limited, "you already have %d scheduled messages, the maximum: cancel some "+
+			"(pennypost scheduled cancel ID), or send this one now. Nothing was sent", mine)
 	case !v.IsUser() && due > v.Now.Add(mail.MaxAheadMine):
-		return mail.Errorf(mail.Invalid, "an agent may say a time within %d days: say an earlier one. Nothing was "+
-			"changed", int(mail.MaxAheadMine/(24*time.Hour)))
+		return mail.Errorf(mail.Invalid, "an agent may schedule at most %d days ahead: give an earlier time. "+
+			"Nothing was changed", int(mail.MaxAheadMine/(24*time.Hour)))
 	}
 	return nil
 }
@@ -137,7 +136,7 @@ func (v *View) mine(id mail.ID) (*mail.Scheduling, error) {
 	if c := v.Scheduled[id]; c != nil && (v.IsUser() || v.owns(c)) {
 		return c, nil
 	}
-	return nil, mail.Errorf(mail.NotFound, "no message %q waits to be sent: nothing was changed. What does: "+
+	return nil, mail.Errorf(mail.NotFound, "no scheduled message %q: nothing was changed. Scheduled messages: "+
 		"pennypost scheduled", id)
 }
 
@@ -159,7 +158,7 @@ func (v *View) Reschedule(r mail.Rescheduling) (events []mail.Event, now mail.Sc
 		return nil, now, err
 	}
 	if r.At == 0 && r.In == 0 {
-		return nil, now, mail.Errorf(mail.Invalid, "say when to send it: nothing was changed")
+		return nil, now, mail.Errorf(mail.Invalid, "give a time to send it: nothing was changed")
 	}
 	due, err := mail.DueAt(r.At, r.In, v.Now)
 	if err != nil {
@@ -194,8 +193,8 @@ func nextOf(c *mail.Scheduled, after mail.Time) (due mail.Time, times int, err e
 	}
 	zone, err := time.LoadLocation(c.Zone)
 	if err != nil || c.Zone == "Local" {
-		return 0, 0, mail.Errorf(mail.Invalid, "%q is no time zone that is known here: write it like Europe/Berlin, "+
-			"or UTC. Nothing was sent", c.Zone)
+		return 0, 0, mail.Errorf(mail.Invalid, "unknown time zone %q: use a name like Europe/Berlin, or UTC. "+
+			"Nothing was sent", c.Zone)
 	}
 	at := c.At
 	if at == 0 {
@@ -255,7 +254,7 @@ func (v *View) DueNow() (o *Occasion, next mail.Time) {
 		o.Draft.Again = true // the repeated text is intended
 	}
 	if times > 1 {
-		o.Draft.Body = fmt.Sprintf("(This was due %d times since %s, and is sent once.)\n\n%s", times,
+		o.Draft.Body = fmt.Sprintf("(This was due %d times since %s; it is sent once.)\n\n%s", times,
 			inZone(c.At, c.Zone), o.Draft.Body)
 	}
 	return o, c.At
@@ -274,13 +273,13 @@ func (v *View) void(c *mail.Scheduling) string {
 	m := v.Members[c.From]
 	switch {
 	case c.Pass != "" && !v.LetIn(c.Through, c.Pass):
-		return "the machine " + string(c.Through) + ", through which it was asked for, is let in no more"
+		return "the machine " + string(c.Through) + ", through which it was scheduled, was revoked"
 	case c.From == mail.User:
 		return ""
 	case m == nil || !m.Listed():
-		return string(c.From) + " is no agent of the room any more"
+		return string(c.From) + " is no longer an agent of the room"
 	case c.Token != "" && m.TokenSum != c.Token:
-		return "the token with which " + string(c.From) + " asked for it is void"
+		return "the token with which " + string(c.From) + " scheduled it is no longer valid"
 	}
 	return ""
 }
@@ -308,9 +307,9 @@ func (v *View) After(o *Occasion, refused string) []mail.Event {
 	}
 	to := strings.Join(o.Draft.To, ", ")
 	subject := "Not sent: " + cmp.Or(o.Draft.Subject, "a message to "+to)
-	text := fmt.Sprintf("%s had it sent to %s at %s, and it was not: %s\n", o.From, to, o.At, refused)
+	text := fmt.Sprintf("%s scheduled a message to %s for %s, but it was not sent: %s\n", o.From, to, o.At, refused)
 	if !c.End {
-		text += "\nIt is due again at " + o.Next.String() + ". To take it back: pennypost scheduled cancel " +
+		text += "\nIt is due again at " + o.Next.String() + ". To cancel it: pennypost scheduled cancel " +
 			string(o.ID) + "\n"
 	}
 	return append(events, v.tell(m, fmt.Sprintf("unsent %s %d", o.ID, o.At), subject, text))

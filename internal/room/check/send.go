@@ -122,8 +122,8 @@ func (v *View) mayCancel(d *mail.Draft, to route) error {
 			parent = m.Parent
 		}
 		if !policy.MayCancel(v.Who, orchestrator, parent) {
-			return mail.Errorf(mail.Denied, "%s may not cancel %s: only the user, the orchestrator and the agent's "+
-				"parent may. Ask the orchestrator with a question", v.Who, a)
+			return mail.Errorf(mail.Denied, "%s may not cancel the work of %s: only the user, the orchestrator and "+
+				"the agent's parent may. Ask the orchestrator with a question", v.Who, a)
 		}
 	}
 	return nil

@@ -21,11 +21,11 @@ func (v *View) Stands(s *mail.Standing) bool {
 func (v *View) MayStand() error {
 	switch m := v.Me(); {
 	case v.behind(mail.RulesOfEntries):
-		return mail.Errorf(mail.Unavailable, "another machine that has room %s open runs an earlier version, or has "+
-			"not said which: it is sent once all do", v.Room)
+		return mail.Errorf(mail.Unavailable, "another machine that has room %s open runs an older or unknown "+
+			"version: the message is scheduled when all are up to date", v.Room)
 	case !v.IsUser() && (m == nil || !m.Listed()):
-		return mail.Errorf(mail.NotFound, "from is %q, and no agent of the room is called so: leave it out to send "+
-			"it yourself, or register the agent", v.Who)
+		return mail.Errorf(mail.NotFound, "from is %q, which is not an agent of the room: omit it to send as "+
+			"yourself, or register the agent", v.Who)
 	}
 	return nil
 }

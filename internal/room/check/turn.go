@@ -166,17 +166,17 @@ func (v *View) GaveUp(m *fold.Member, t mail.Turn) []mail.Event {
 	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
 		return nil
 	}
-	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
+	why := fmt.Sprintf("It continued %d times in a row without reading them", mail.MaxContinues)
 	if t.Over {
-		why = "It was broken off"
+		why = "It was interrupted"
 	}
 	ids, _ := v.minting(nil)
 	return []mail.Event{{Message: &mail.Message{
 		ID: v.NewID(v.State, ids), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
 		Priority: mail.Urgent, Key: key,
-		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
-		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are "+
-			"listed by: pennypost inbox --agent '%s'\n",
+		Subject: string(m.Name) + " has stopped with unread mail", Metadata: stoppedOver(m.Name, waiting),
+		Body: fmt.Sprintf("%d unread messages should have kept %s working. %s; now its turn has ended.\n\nTo list "+
+			"them: pennypost inbox --agent '%s'\n",
 			len(waiting), m.Name, why, m.Name),
 	}}}
 }

@@ -132,8 +132,8 @@ func (v *View) notPerson(n mail.Name) error {
 	if n == mail.User || !v.isPerson(n) {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "%q is the person who runs room %s, and nobody else speaks as them: nothing was "+
-		"done. If you are that person, leave the name out: you are the user", n, v.Room)
+	return mail.Errorf(mail.Denied, "%q is the person who runs room %s, and only that person may use the name: "+
+		"nothing was done. If you are that person, omit the name: you are the user", n, v.Room)
 }
 
 // NoAgent is the error for the name of an agent that is not on the roster.

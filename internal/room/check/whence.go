@@ -84,19 +84,18 @@ func (v *View) outside(m *fold.Member, leads bool, w Whence) error {
 	switch {
 	case w.Guessed:
 		return mail.Errorf(mail.Denied,
-			"this runs in the shell of a session that room %s does not know, so it cannot be "+
-				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
-				"used a tool of Pennypost; else say --as NAME", v.Room)
+			"this shell belongs to a session unknown in room %s, so its agent is unknown: nothing was done. A "+
+				"session becomes known when its hooks run or it uses a tool of Pennypost; otherwise add "+
+				"--as NAME", v.Room)
 	case w.Elsewhere != "" && !v.mayFrom(w):
 		return v.notFrom(w.Elsewhere)
 	}
 	leads, elsewhere := v.apart(m, leads, w)
 	if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 		return mail.Errorf(mail.Denied,
-			"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
-				"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
-				"install CLIENT --as NAME. A program that runs by itself shows a token: "+
-				"pennypost agents token '%s'",
+			"this process runs inside an agent's client or without a person's terminal, and %s is another agent: "+
+				"nothing was done. A client's own hooks and MCP server identify it: pennypost install CLIENT --as "+
+				"NAME. A program that runs on its own needs a token: pennypost agents token '%s'",
 			v.Who, v.Who)
 	}
 	return nil
@@ -122,9 +121,9 @@ func (v *View) mayFrom(w Whence) bool {
 
 func (v *Asker) notFrom(agent mail.Name) error {
 	return mail.Errorf(mail.Denied,
-		"this process runs inside the session of %s in another room, and %s is another agent of room %s: nothing was "+
-			"done. Say --as '%s', or write to '%s@%s'. The person may allow it, but for an orchestrator: pennypost "+
-			"agents grant '%s' --room %s", agent, v.Who, v.Room, agent, v.Who, v.Room, v.Who, v.Room)
+		"this process runs inside the session of %s in another room, and %s is another agent of room %s: nothing "+
+			"was done. Use --as '%s', or write to '%s@%s'. The user may allow it, except for an orchestrator: "+
+			"pennypost agents grant '%s' --room %s", agent, v.Who, v.Room, agent, v.Who, v.Room, v.Who, v.Room)
 }
 
 // apart reports whether a caller without a known session is an orchestrator, and whether it runs in another program.
@@ -211,9 +210,9 @@ func (v *View) notThere(seats []*fold.Member) error {
 		names[i] = string(m.Name)
 	}
 	return mail.Errorf(mail.Denied,
-		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
-			"or let %[2]s be told with: pennypost send --to '%[2]s'. A program that runs %[2]s too shows its token, "+
-			"which the person makes with: pennypost agents token '%[2]s'",
+		"this process runs inside the session of %s and cannot act as %s: nothing was done. Use --as '%s', or send "+
+			"%[2]s a message: pennypost send --to '%[2]s'. A program that also runs %[2]s needs its token, which "+
+			"the user creates with: pennypost agents token '%[2]s'",
 		strings.Join(names, " or "), v.Who, names[0])
 }
 

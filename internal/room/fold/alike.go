@@ -20,12 +20,11 @@ func (s *State) CheckNew(n mail.Name, m *Member) error {
 	}
 	if word := ReservedLike(string(n)); word != "" && n != mail.Orchestrator {
 		return mail.Errorf(mail.Denied,
-			"an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
+			"%q is not a valid agent name: it reads as %q, which is reserved. Choose another name", n, word)
 	}
 	if o := cmp.Or(s.alike(n, m), s.mistaken(n, m)); o != nil {
 		return mail.Errorf(mail.Conflict,
-			"an agent cannot be named %q: nobody could tell it from %q, which is on the roster. Choose "+
-				"another name", n, o.Name)
+			"%q is not a valid agent name: it looks like %q, which is on the roster. Choose another name", n, o.Name)
 	}
 	return nil
 }
@@ -146,7 +145,7 @@ func (s *State) Suggest(word string) string {
 	case len(all) == 0:
 		return ". No agent is registered; register one with: pennypost agents register NAME"
 	case len(near) == 0:
-		return ". The roster is listed by: pennypost agents"
+		return ". To see the roster: pennypost agents"
 	}
 	for i := range near {
 		near[i] = mail.Slug(near[i])

@@ -13,8 +13,8 @@ import (
 func (s *State) Reached(places ...mail.Seq) error {
 	for _, p := range places {
 		if p > s.Seq {
-			return mail.Errorf(mail.Invalid, "the cursor %d is in the future: the room is at %d. Start again from 0 "+
-				"or from a cursor that this room gave out", p, s.Seq)
+			return mail.Errorf(mail.Invalid, "the cursor %d is in the future: the room is at %d. Start again from "+
+				"0 or from a cursor that this room returned", p, s.Seq)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func (s *State) AsksOther(id mail.ID, m *Member) bool {
 
 // SettledAs is the refusal to withdraw a settled question.
 func SettledAs(q *Record) error {
-	return mail.Errorf(mail.Conflict, "%s was %s by %s before; nothing was withdrawn", q.Msg.ID, q.Settled.As,
+	return mail.Errorf(mail.Conflict, "%s was already %s by %s; nothing was withdrawn", q.Msg.ID, q.Settled.As,
 		q.Settled.By.Signer())
 }
 

@@ -16,10 +16,10 @@ var ErrClosed = errors.New("journal is closed")
 
 // ErrUnknown is in the chain of an error of Append if the events may or may not be stored, now or later: they were
 // sent to servers that did not answer in time. Idempotent events can be appended again.
-var ErrUnknown = errors.New("nobody knows whether it is stored")
+var ErrUnknown = errors.New("it may or may not be stored")
 
 // ErrAway is in the chain of an error of Append if the journal's storage cannot be reached: nothing was stored.
-var ErrAway = errors.New("the way to the journal is away")
+var ErrAway = errors.New("the journal is not reachable")
 
 // Prover is a journal whose events are signed by the machines that append them.
 type Prover interface {

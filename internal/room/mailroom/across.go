@@ -52,7 +52,7 @@ func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
 		}
 	})
 	if _, err := v.commit(ctx, events...); err != nil {
-		v.opts.Log.Warn("question not noted as settled", "room", v.name, "question", m.ReplyTo, "err", err)
+		v.opts.Log.Warn("question not recorded as settled", "room", v.name, "question", m.ReplyTo, "err", err)
 	}
 	if mine {
 		v.tell(ctx, m.ReplyTo, "")

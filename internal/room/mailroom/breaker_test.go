@@ -116,7 +116,7 @@ func TestP12_TripsAreSeen(t *testing.T) {
 		d := newDesk(t, policy.Limits{Depth: 1, Exchanges: -1})
 		id := d.send("ann", to("bob", "0")).ID
 		id = d.send("bob", mail.Draft{To: mail.Recipients{"ann"}, Body: "1", ReplyTo: id}).ID
-		d.saw(send(d, "ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "2", ReplyTo: id}), "2 replies deep",
+		d.saw(send(d, "ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "2", ReplyTo: id}), "2 replies without",
 			"depth")
 	})
 	t.Run("rate", func(t *testing.T) {

@@ -34,8 +34,8 @@ func (v *view) Claim(ctx context.Context, r mail.ClaimRequest) (out mail.Claimed
 		return out, err
 	}
 	if v.Foreign {
-		return out, mail.Errorf(mail.Denied, "what is in room %s is claimed by its own agents: nothing was "+
-			"claimed", v.name)
+		return out, mail.Errorf(mail.Denied, "only agents of room %s can claim things in it: nothing "+
+			"was claimed", v.name)
 	}
 	r.Take = slices.Clone(r.Take) // whose machine is filled in
 	if err := v.attempt(ctx, func(v *check.View) (events []mail.Event, err error) {
@@ -106,7 +106,7 @@ func (r *Room) lookAtClaims(ctx context.Context) (more bool) {
 		return events, nil
 	})
 	if err != nil && ctx.Err() == nil {
-		r.opts.Log.Warn("nobody was told of what is free", "room", r.name, "err", err)
+		r.opts.Log.Warn("free claims not announced", "room", r.name, "err", err)
 	}
 	return true
 }

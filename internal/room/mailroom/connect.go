@@ -71,7 +71,7 @@ func (v *view) oneBridge(id string) (b mail.Bridge, err error) {
 			b = s.Bridges[i]
 			return
 		}
-		err = mail.Errorf(mail.NotFound, "room %s has no bridge %q. Its bridges are listed by: pennypost bridge list",
+		err = mail.Errorf(mail.NotFound, "room %s has no bridge %q. Its bridges: pennypost bridge list",
 			v.name, id)
 	})
 	return b, err
@@ -125,7 +125,7 @@ func (v *view) RemoveWorkspace(ctx context.Context, id mail.Name) error {
 	})
 	if w.ID == "" {
 		return mail.Errorf(mail.NotFound,
-			"room %s has no workspace %q. Its workspaces are listed by: pennypost workspace list", v.name, id)
+			"room %s has no workspace %q. Its workspaces: pennypost workspace list", v.name, id)
 	}
 	if _, err := v.commit(ctx,
 		mail.Event{At: v.now(), Workspace: &mail.WorkspaceChange{Workspace: w, Removed: true}}); err != nil || !agent {

@@ -12,7 +12,7 @@ import (
 
 // Desk implements mail.Reader.
 func (v *view) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
-	if err := v.NeedUser("see what waits for the user"); err != nil {
+	if err := v.NeedUser("see the desk"); err != nil {
 		return mail.Desk{}, err
 	}
 	out, err := v.DeskRows(q)

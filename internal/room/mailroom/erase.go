@@ -60,8 +60,8 @@ func (v *view) there(ctx context.Context, id mail.ID) error {
 		why = v.await(within, end)
 	}
 	if why != nil {
-		return &mail.Error{Code: mail.Unavailable, Err: why, Msg: "nothing was erased: there is no such message on " +
-			"this machine, which has not read all that others have sent. Try again when it has: pennypost machines"}
+		return &mail.Error{Code: mail.Unavailable, Err: why, Msg: "nothing was erased: this machine has no such " +
+			"message yet, because it is behind the journal. Try again when it has caught up: pennypost machines"}
 	}
 	return missing()
 }
@@ -87,7 +87,8 @@ func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
 			return nil
 		}
 		e := mail.Erasing{Message: id, Machines: pending}
-		return mail.Errorf(mail.Unavailable, "the message is hidden everywhere and gone from here, but %s", e.Why())
+		return mail.Errorf(mail.Unavailable, "the message is hidden everywhere and erased here, but "+
+			"%s", e.Why())
 	}
 }
 
@@ -100,7 +101,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	defer r.keeping.Unlock()
 	c, ok := r.journal.(journal.Compacter)
 	if !ok {
-		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
+		return mail.Errorf(mail.Unavailable, "the journal of room %s does not support erasing", r.name)
 	}
 	r.mu.RLock()
 	asked, owed := r.state.Erasing[id], r.state.Owes(id, r.opts.Machine)
@@ -122,9 +123,10 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 		if said, ok := errors.AsType[*mail.Error](err); ok { // by servers, which have the text too
 			why = said.Msg
 		}
-		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is not gone: " + why +
-			". The post office tries again each hour, and when the room is next opened; to try at once, erase it " +
-			"again", Err: err}
+		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on the " +
+			"disk: " + why +
+			". The post office tries again each hour, and when it next opens the room; to try now, erase the " +
+			"message again", Err: err}
 	}
 	r.mu.Lock()
 	delete(r.state.Remains, id)

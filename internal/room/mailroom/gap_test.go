@@ -160,6 +160,6 @@ func TestReadAfterRetention(t *testing.T) {
 		go func() { late <- read(f.posts[1], "bob") }()
 		synctest.Wait()
 		release()
-		f.wantError("bob reads", <-late, mail.Denied, "not yours")
+		f.wantError("bob reads", <-late, mail.Denied, "who read it first")
 	})
 }

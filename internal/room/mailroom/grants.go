@@ -65,7 +65,7 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 	if g.Dir != "" {
 		where = " in " + g.Dir
 	}
-	wants := fmt.Sprintf("to be %s, an agent that is there already", g.Agent)
+	wants := fmt.Sprintf("to be %s, an existing agent", g.Agent)
 	switch {
 	case g.Role != "":
 		wants = "to be the orchestrator"
@@ -81,19 +81,19 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 	if g.Role != "" {
 		body += "The orchestrator may cancel, freeze and retire every agent of this room. "
 	} else {
-		body += "The file .pennypost.toml there says so, and whoever wrote that repository wrote it. It would read " +
-			"and send that mail. "
+		body += "The file .pennypost.toml there asks for it, and the author of that repository wrote the file. The " +
+			"session would read and send that agent's mail. "
 	}
-	body += "Until you answer, sessions there work without it, under a name of their own. Your answer is " +
-		"remembered, and counts from the next session on. Take it back with: pennypost agents grant --help"
-	meta, err := jsonx.Marshal(card{[]choice{{allow, "from the next session on"}, {deny, "go on without"}}, *g})
+	body += "Until you answer, sessions there continue under a name of their own. Your answer is remembered and " +
+		"applies from the next session on. To take it back: pennypost agents grant --help"
+	meta, err := jsonx.Marshal(card{[]choice{{allow, "from the next session on"}, {deny, "continue without"}}, *g})
 	if err == nil {
 		_, err = r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{
 			To: mail.Recipients{string(mail.User)}, Type: string(mail.Question), Key: fold.CardOf(g),
 			Subject: wording.Clip(who+where+" asks "+wants, maxCardSubject), Body: body, Metadata: meta})
 	}
 	if err != nil {
-		r.opts.Log.Warn("the person was not asked for a grant", "room", r.name, "agent", g.Agent, "dir", g.Dir,
+		r.opts.Log.Warn("user not asked for a grant", "room", r.name, "agent", g.Agent, "dir", g.Dir,
 			"err", err)
 	}
 }
@@ -121,7 +121,7 @@ func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error
 	}
 	var asked card
 	if texts[0] == nil || jsonx.UnmarshalLenient(texts[0].Metadata, &asked) != nil {
-		return nil, mail.Errorf(mail.Unavailable, "what %s asks for cannot be read any more: nothing was granted",
+		return nil, mail.Errorf(mail.Unavailable, "the request in %s can no longer be read: nothing was granted",
 			at.ID)
 	}
 	g := asked.Grant
@@ -130,7 +130,7 @@ func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error
 	case m.Declines(), strings.EqualFold(said, deny):
 		g.Refused = true
 	case !strings.EqualFold(said, allow):
-		return nil, mail.Errorf(mail.Invalid, "this is answered by %s or by %s: nothing was changed", allow, deny)
+		return nil, mail.Errorf(mail.Invalid, "answer this with %s or %s: nothing was changed", allow, deny)
 	}
 	g.By, g.Question, g.Answer = mail.User, m.ReplyTo, m.ID
 	return &g, nil

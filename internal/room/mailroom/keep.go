@@ -193,7 +193,7 @@ func (r *Room) deaths() []mail.Event {
 // endDead journals the events of deaths.
 func (r *Room) endDead(ctx context.Context) {
 	if _, err := r.commit(ctx, r.deaths()...); err != nil {
-		r.opts.Log.Warn("not noted that the programs of agents have ended", "room", r.name, "err", err)
+		r.opts.Log.Warn("ended programs of agents not recorded", "room", r.name, "err", err)
 	}
 }
 
@@ -339,7 +339,7 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 			return 0, err
 		}
 	}
-	return 0, mail.Errorf(mail.Unavailable, "the room is too busy to be trimmed now; nothing was changed")
+	return 0, mail.Errorf(mail.Unavailable, "the room is too busy to trim now; nothing was changed")
 }
 
 // retainable lists the hot messages for retention.

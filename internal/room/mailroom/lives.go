@@ -105,8 +105,8 @@ func (r *Room) CheckToken(ctx context.Context, sum string) (mail.Name, error) {
 
 // UnknownToken is the error for every token that is not good.
 func UnknownToken() error {
-	return mail.Errorf(mail.Unknown, "the token opens nothing here: it is wrong, or a newer one was made, or its "+
-		"agent was retired. A new one is made by: pennypost agents token NAME")
+	return mail.Errorf(mail.Unknown, "token not valid: it is wrong, was replaced by a newer one, or its agent was "+
+		"retired. To create a new one: pennypost agents token NAME")
 }
 
 // Stand makes ctx end when the agent as which a service sees the room is taken off its roster, or the room is

@@ -17,7 +17,7 @@ import (
 func limit(n int) (int, error) {
 	switch {
 	case n < 0 || n > mail.MaxLimit:
-		return 0, mail.Errorf(mail.Invalid, "a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
+		return 0, mail.Errorf(mail.Invalid, "limit %d is out of range; use 1 to %d", n, mail.MaxLimit)
 	case n == 0:
 		return mail.DefaultLimit, nil
 	}
@@ -115,11 +115,11 @@ func checkHistory(q mail.HistoryQuery) (n int, err error) {
 	}
 	switch {
 	case q.BySent && (q.Archive || q.Search != ""):
-		return 0, mail.Errorf(mail.Invalid, "by_sent goes neither with archive nor with search: leave it out, "+
-			"and messages come in order of arrival")
+		return 0, mail.Errorf(mail.Invalid, "by_sent excludes archive and search: omit it to get messages in order "+
+			"of arrival")
 	case q.BySent && q.Conversations:
-		return 0, mail.Errorf(mail.Invalid, "conversations does not go with by_sent: leave that out, "+
-			"and conversations come in order of the newest message that fits")
+		return 0, mail.Errorf(mail.Invalid, "conversations excludes by_sent: omit by_sent to get conversations in "+
+			"order of the newest match")
 	}
 	return limit(q.Limit)
 }

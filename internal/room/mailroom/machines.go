@@ -69,6 +69,6 @@ func (v *view) attempt(ctx context.Context, command func(*check.View) ([]mail.Ev
 			return nil
 		}
 	}
-	return mail.Errorf(mail.Unavailable, "others changed room %s each time at the same moment; nothing was changed. "+
+	return mail.Errorf(mail.Unavailable, "room %s changed at the same time on each attempt; nothing was changed. "+
 		"Try again", v.name)
 }

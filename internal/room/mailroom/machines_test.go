@@ -28,7 +28,7 @@ func TestEraseWhereItIsNotReadYet(t *testing.T) {
 		}
 		time.AfterFunc(readWithin/2, release)
 		f.wantError("where it is read in a moment", f.posts[1].As(mail.User).Erase(t.Context(), sent.ID),
-			mail.Unavailable, "gone from here", "disk of m0")
+			mail.Unavailable, "erased here", "disk of m0")
 		f.must("the other's part", f.posts[0].finishErasures(t.Context()))
 		f.wantError("what nobody has sent", f.posts[1].As(mail.User).Erase(t.Context(), "msg_nobody"), mail.NotFound)
 		f.posts[1].disk.Cut(journal.ErrAway)
@@ -157,7 +157,7 @@ func TestRaces(t *testing.T) {
 			f.race(acts...)
 			f.must("the first", errs[0])
 			f.must("the second", errs[1])
-			f.wantError("the third", errs[2], mail.Limited, "ann has 2 live agents")
+			f.wantError("the third", errs[2], mail.Limited, "ann already has 2 live agents")
 		},
 		"an agent that is retired meanwhile": func(f *fleet) {
 			_, err := register(f, f.posts[0], mail.User, mail.Presence{Name: "ann"})

@@ -75,7 +75,7 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	var a mail.Agent
 	v.read(func(s *fold.State, now mail.Time) {
 		if a = v.show(s, renamed, now); a.Name != to {
-			err = mail.Errorf(mail.Conflict, "%s was renamed to %q at the same time; that is its name now", from,
+			err = mail.Errorf(mail.Conflict, "%s was renamed to %q at the same time; use that name", from,
 				a.Name)
 		}
 	})
@@ -118,7 +118,7 @@ func (v *view) GuestToken(ctx context.Context, n mail.Name) (string, error) {
 }
 
 func (v *view) makeToken(ctx context.Context, n mail.Name, prefix string) (string, error) {
-	if err := v.NeedUser("make tokens"); err != nil {
+	if err := v.NeedUser("create tokens"); err != nil {
 		return "", err
 	}
 	token := prefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()

@@ -95,7 +95,7 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 			close(r.reopen)
 			return
 		}
-		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", wait)
+		r.opts.Log.Error("cannot read the room's journal", "room", r.name, "err", err, "again", wait)
 		if !pause.For(ctx, wait) {
 			return
 		}
@@ -138,11 +138,11 @@ func (r *Room) apply(events []mail.Event) (err error) {
 // the room is opened again it stays as it was.
 func (r *Room) Reopen() <-chan struct{} { return r.reopen }
 
-var errBehind = errors.New("an event is missing")
+var errBehind = errors.New("event missing in the journal")
 
 // behind is the error for calls until the room is opened again.
 func (r *Room) behind() error {
 	return &mail.Error{Code: mail.Unavailable, Err: errBehind,
-		Msg: fmt.Sprintf("room %s is being read again, because mail was erased that this machine had not read yet. "+
+		Msg: fmt.Sprintf("room %s is being read again, because mail was erased before this machine had read it. "+
 			"Try again in a moment", r.name)}
 }

@@ -272,9 +272,8 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 			return nil, errors.Join(err, r.Close())
 		}
 		r.tellUser(ctx, "An erased message is still on the disk",
-			"Its text is shown to nobody, but the files that hold "+
-				"it could not be rewritten. The post office tries again each hour. The log says what the disk "+
-				"answered.")
+			"Its text is hidden, but the files that hold it could not be rewritten. The post office tries again "+
+				"each hour. The log has the disk's error.")
 	}
 	if r.opts.Index != "" {
 		r.grows.Store(true)
@@ -451,14 +450,15 @@ func (r *Room) unavailable(err error) error {
 	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &mail.Error{Code: mail.Timeout, Msg: "the request ended before the post office could answer", Err: err}
+		return &mail.Error{Code: mail.Timeout, Msg: "the request was cancelled before the post office " +
+			"could answer", Err: err}
 	case errors.Is(err, journal.ErrClosed):
 		return &mail.Error{Code: mail.Unavailable, Msg: "the room is closing; try again", Err: err}
 	}
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg: "the room cannot read or write its journal, so nothing was acknowledged. Look at the disk and the " +
-			"log: the room goes on by itself when the disk answers again",
+		Msg: "the room cannot read or write its journal, so nothing was acknowledged. Check the disk and the log; " +
+			"the room continues by itself when the disk works again",
 		Err: err,
 	}
 }

@@ -147,11 +147,11 @@ func (r *Room) sendOne(ctx context.Context, o *check.Occasion) bool {
 		case ctx.Err() != nil:
 			return false
 		case code == mail.Unavailable, code == mail.Timeout:
-			r.opts.Log.Warn("what is due is not sent yet", "room", r.name, "id", o.ID, "err", err)
+			r.opts.Log.Warn("due message not sent yet", "room", r.name, "id", o.ID, "err", err)
 			return false
 		case code == mail.Internal:
-			r.opts.Log.Error("what was due is not sent", "room", r.name, "id", o.ID, "err", err)
-			refused = "the post office failed, and its log says how"
+			r.opts.Log.Error("due message not sent", "room", r.name, "id", o.ID, "err", err)
+			refused = "the post office had an error; see its log"
 		case code != mail.Conflict || o.Once && o.Draft.Key == o.Scheduling.Draft.Key:
 			refused = err.Error()
 		} // otherwise another machine has sent it, with another number of times
@@ -163,7 +163,7 @@ func (r *Room) sendOne(ctx context.Context, o *check.Occasion) bool {
 		return v.After(o, refused), nil
 	})
 	if err != nil && ctx.Err() == nil {
-		r.opts.Log.Warn("it was not noted that a message was due", "room", r.name, "id", o.ID, "err", err)
+		r.opts.Log.Warn("due message not recorded", "room", r.name, "id", o.ID, "err", err)
 	}
 	return err == nil
 }

@@ -151,7 +151,7 @@ func TestP16_Missed(t *testing.T) {
 		time.Sleep(3 * 24 * time.Hour)
 		l.again()
 		stop = l.keep()
-		many := "(This was due 3 times since 2000-01-02 09:30 CET, and is sent once.)\n\nstand up"
+		many := "(This was due 3 times since 2000-01-02 09:30 CET; it is sent once.)\n\nstand up"
 		l.wantTexts("ann", "stand up", many)
 		time.Sleep(24 * time.Hour)
 		l.wantTexts("ann", "stand up", many, "stand up")
@@ -188,7 +188,7 @@ func TestP16_EndsWithTheRight(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		l.wantTexts("ann", "of a token that is good")
 		told := strings.Join(l.texts(mail.User), "\n")
-		for _, want := range []string{"bob is no agent of the room any more", "the token with which cleo"} {
+		for _, want := range []string{"bob is no longer an agent of the room", "the token with which cleo"} {
 			if !strings.Contains(told, want) {
 				t.Errorf("the user is told %q, want %q in it", told, want)
 			}
@@ -202,7 +202,7 @@ func TestP16_EndsWithTheRight(t *testing.T) {
 		l.later("cleo", time.Hour, "to who is retired")
 		l.must(user.Retire(l.Context(), "ann"))
 		time.Sleep(2 * time.Hour)
-		if told := strings.Join(l.texts("cleo"), "\n"); !strings.Contains(told, "cleo had it sent to ann") {
+		if told := strings.Join(l.texts("cleo"), "\n"); !strings.Contains(told, "cleo scheduled a message to ann") {
 			t.Errorf("cleo is told %q", told)
 		}
 	})

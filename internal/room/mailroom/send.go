@@ -89,7 +89,7 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 		case <-other:
 		case <-ctx.Done():
 			return nil, &mail.Error{Code: mail.Timeout,
-				Msg: "this key is being sent with already, and the time was over before that had ended",
+				Msg: "another request with this key is still running, and the time for this one is over",
 				Err: ctx.Err()}
 		}
 	}
@@ -149,7 +149,8 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 		m.Thread = m.ReplyTo // the conversation began in the other room
 	default:
 		return mail.Errorf(mail.NotFound,
-			"there is no message %q to reply to: nothing was sent. Take the id from the message you answer", m.ReplyTo)
+			"there is no message %q to reply to: nothing was sent. Use the id of the message that you answer",
+			m.ReplyTo)
 	}
 	return nil
 }
@@ -210,7 +211,7 @@ func (v *view) post(ctx context.Context, p *check.Plan) (mail.Sent, error) {
 		}
 	}
 	if sent.ID == "" {
-		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.Message.ID)
+		return sent, mail.Errorf(mail.NotFound, "the message %s was erased while it was sent", p.Message.ID)
 	}
 	v.opts.Observe.Sent(len(sent.Recipients), wakes(&sent))
 	if p.Message.Same == "" { // it was sent again on purpose
@@ -286,7 +287,7 @@ func (v *view) forward(ctx context.Context, p *check.Plan, d mail.Draft, sent ma
 func notSent(to []string, err error) []mail.Delivery {
 	why := err.Error()
 	if mail.CodeOf(err) == mail.Internal {
-		why = "that room failed"
+		why = "the other room had an error"
 	}
 	out := make([]mail.Delivery, len(to))
 	for i, a := range to {

@@ -91,8 +91,8 @@ func TestP16_ConfiguredBadly(t *testing.T) {
 		all := []mail.Standing{entry("to bob", "1", "bob"), entry("to ann", "2", "ann"), byBob, over}
 		refused, err := l.room.Stand(l.Context(), all)
 		l.must(err)
-		for name, want := range map[string]string{"to bob": "bob", "by bob": "no agent of the room is called so",
-			"over": "over before it is sent once"} {
+		for name, want := range map[string]string{"to bob": "bob", "by bob": "not an agent of the room",
+			"over": "the end is before the first time"} {
 			if err := refused[name]; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}

@@ -72,7 +72,7 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 		} else if !r.knows(it.ID) {
 			continue
 		} else {
-			r.opts.Log.Error("the text of a message cannot be read", "room", r.name, "message", it.ID, "seq", it.Seq)
+			r.opts.Log.Error("text of a message not readable", "room", r.name, "message", it.ID, "seq", it.Seq)
 			it.Body = unreadable
 		}
 		there = append(there, *it)
@@ -82,8 +82,8 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 
 // unreadable replaces a text whose line has gone bad since the room was opened. The room still knows that there is
 // such a message, and whose it is.
-const unreadable = "(The text of this message cannot be read from the disk any more. pennypost verify says what is " +
-	"wrong with the room's files.)"
+const unreadable = "(The text of this message can no longer be read from the disk. To check the room's files: " +
+	"pennypost verify)"
 
 // knows reports whether a message is hot or on its way to the archive.
 func (r *Room) knows(id mail.ID) bool {

@@ -204,7 +204,7 @@ func TestUnreadableText(t *testing.T) {
 		t.Fatalf("Inbox = %+v, %v", page, err)
 	}
 	if got := page.Messages; got[0].Body != "before" || got[2].Body != "behind" || got[1].From != "agent:ann" ||
-		!strings.Contains(got[1].Body, "cannot be read") {
+		!strings.Contains(got[1].Body, "no longer be read") {
 		t.Errorf("the inbox shows %+v", got)
 	}
 }

@@ -19,7 +19,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	}
 	if v.IsUser() || v.Who == mail.System {
 		return mail.Briefing{}, mail.Errorf(mail.Denied,
-			"only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
+			"only agents have sessions; give the agent with --as NAME or PENNYPOST_AGENT")
 	}
 	c, err := v.Change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
 	if err != nil {

@@ -39,7 +39,7 @@ func (r *Room) seekUpkeep(ctx context.Context) {
 		events := r.upkeepEvents(time.Since(since))
 		r.mu.RUnlock()
 		if _, err := r.commit(ctx, events...); err != nil && ctx.Err() == nil {
-			r.opts.Log.Debug("upkeep not asked for", "room", r.name, "err", err)
+			r.opts.Log.Debug("upkeep not requested", "room", r.name, "err", err)
 		}
 		select {
 		case <-tick.C:
@@ -82,7 +82,7 @@ func (r *Room) restFromUpkeep(ctx context.Context) {
 	defer cancel()
 	if _, err := r.commit(ctx, mail.Event{Machine: &mail.MachineChange{Upkeep: true, After: at,
 		By: mail.System}}); err != nil {
-		r.opts.Log.Debug("upkeep not left", "room", r.name, "err", err)
+		r.opts.Log.Debug("upkeep not released", "room", r.name, "err", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 		case <-v.done:
 		case <-ctx.Done():
 			return mail.Item{}, &mail.Error{Code: mail.Timeout,
-				Msg: "no such message arrived in time; what arrives later waits in the mailbox", Err: ctx.Err()}
+				Msg: "no such message arrived in time; later ones wait in the mailbox", Err: ctx.Err()}
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (r *Room) From(caller mail.Name, w check.Whence) (mail.Service, error) {
 	}
 	v.check(func(v *check.View) { err = v.MaySpeak(w) })
 	if v.Claimed != "" && v.news(&check.Trip{What: "claims " + w.Opens + " " + string(v.Claimed)}) {
-		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", r.name,
+		v.opts.Log.Warn("a session claims to be another agent now; its identity is unchanged", "room", r.name,
 			"agent", v.Who, "says", v.Claimed)
 	}
 	return v, err

@@ -154,7 +154,7 @@ func TestP5_InsideASession(t *testing.T) {
 		}
 	}
 	_, err := room.From("lead", inside(claude))
-	if text := "this process runs inside the session of builder; it cannot speak as lead"; err == nil ||
+	if text := "this process runs inside the session of builder and cannot act as lead"; err == nil ||
 		!strings.Contains(err.Error(), text) {
 		t.Errorf("refused with %v, want %q", err, text)
 	}

@@ -91,8 +91,8 @@ func partly(all, todo fold.Reach) string {
 		end = "newest"
 	}
 	of := max(int(all.Before)-int(all.After)-1, 1)
-	return fmt.Sprintf("Only the %s %d%% of these messages were searched: the index of words is still being made. "+
-		"Search again in a minute", end, 100*(of-left)/of)
+	return fmt.Sprintf("Only the %s %d%% of these messages were searched, because the search index is still being "+
+		"built. Search again in a minute", end, 100*(of-left)/of)
 }
 
 // candidates returns the first part of the reach and, if the index knows all messages there, those that it has found
@@ -267,7 +267,7 @@ func (r *Room) keepIndex(ctx context.Context) {
 		case errors.Is(err, journal.ErrClosed):
 			return
 		case err != nil && ctx.Err() == nil:
-			r.opts.Log.Warn("the index of words does not grow, so searching takes longer", "room", r.name, "err", err)
+			r.opts.Log.Warn("search index not updated; searches take longer", "room", r.name, "err", err)
 			wait = indexAgain
 		case !grown:
 			r.awaitEvents(ctx, 0)

@@ -239,7 +239,7 @@ func (f *Found) Next(most int) (places []mail.Seq, ok bool) {
 	}
 	places, err := f.next(most)
 	if err != nil {
-		x.log.Warn("the index of words is made anew from a part that cannot be read", "from", f.After, "err", err)
+		x.log.Warn("search index rebuilt from an unreadable part on", "from", f.After, "err", err)
 		f.part.broken.Store(true)
 		return nil, false
 	}

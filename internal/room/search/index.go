@@ -59,7 +59,7 @@ func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 	x := &Index{dir: dir, log: log}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("the index of words is made anew", "err", err)
+		log.Warn("search index rebuilt", "err", err)
 	}
 	var found []*part
 	for _, e := range entries {
@@ -67,7 +67,7 @@ func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 		p, err := openPart(path)
 		if err != nil {
 			if !strings.HasSuffix(path, ".tmp") {
-				log.Warn("a part of the index of words is made anew", "file", e.Name(), "err", err)
+				log.Warn("part of the search index rebuilt", "file", e.Name(), "err", err)
 			}
 			_ = os.RemoveAll(path)
 			continue
@@ -139,7 +139,7 @@ func (x *Index) Check(fits func(place mail.Seq, is func(mail.ID) bool) bool) {
 		}
 		last, err := (&Found{part: p, page: -1}).message(p.docs - 1)
 		if err != nil || !fits(last.place, func(id mail.ID) bool { return hashID(id) == last.id }) {
-			x.log.Warn("the index of words does not fit the room and is made anew", "from", p.after, "err", err)
+			x.log.Warn("search index does not match the room; rebuilt", "from", p.after, "err", err)
 			x.dropFrom(i)
 			return
 		}
@@ -280,7 +280,7 @@ func (x *Index) join() error {
 			return mergeParts(f, some, level+1, 0)
 		})
 		if errors.Is(err, errBroken) {
-			x.log.Warn("the index of words is made anew from a part that cannot be read", "from", some[0].after)
+			x.log.Warn("search index rebuilt from an unreadable part on", "from", some[0].after)
 			x.dropFrom(n - joinParts)
 			return nil
 		}
@@ -323,7 +323,7 @@ func (x *Index) Erase(id mail.ID) error {
 			continue
 		}
 		// For example, a full disk. Removing always works, and removed parts can be rebuilt.
-		x.log.Warn("the index of words is made anew from where something was erased", "from", p.after, "err", err)
+		x.log.Warn("search index rebuilt from an erased message on", "from", p.after, "err", err)
 		x.dropFrom(i)
 		return durable.SyncDir(x.dir)
 	}

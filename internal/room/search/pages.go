@@ -20,7 +20,7 @@ const (
 )
 
 // errBroken says that a file is damaged.
-var errBroken = errors.New("the index of words is broken")
+var errBroken = errors.New("search index damaged")
 
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 

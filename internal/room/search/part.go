@@ -280,7 +280,7 @@ func decodeList(to []uint32, b []byte, count, docs uint32) ([]uint32, error) {
 	return to, nil
 }
 
-var errTooLarge = errors.New("a part of the index of words has more than 4 GiB")
+var errTooLarge = errors.New("a part of the search index exceeds 4 GiB")
 
 // partWriter makes a part. Lists must come sorted by gram.
 type partWriter struct {

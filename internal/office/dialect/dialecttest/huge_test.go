@@ -242,7 +242,7 @@ func walkPrompts(t *testing.T, s *mcp.ClientSession) {
 	}
 }
 
-var tagOfAnswer = regexp.MustCompile(`(?m)^What stands between (mail-[a-z0-9]{6}) tags `)
+var tagOfAnswer = regexp.MustCompile(`(?m)^Text between (mail-[a-z0-9]{6}) tags `)
 
 // dated matches a letter in a dialect's answer.
 var dated = regexp.MustCompile(`"(createdAt|created_at|timestamp)":`)

@@ -76,7 +76,7 @@ func TestCodexFails(t *testing.T) {
 		}
 	}
 	check("fails", "fail", "0.149.0: exit status 3: no such", nil)
-	check("hangs", "sleep", "killed because it had not ended after 200ms", nil)
+	check("hangs", "sleep", "killed because it did not end within 200ms", nil)
 	check("missing", "report", "codex is not found", nil)
 	check("a name", "report", "none of a thread", func(s *sessions.Session) { s.ID = "--last" })
 	check("old", "report", "has no queue", func(s *sessions.Session) { s.Version = "0.148.2" })

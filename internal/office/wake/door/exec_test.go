@@ -217,7 +217,7 @@ func TestExecHangs(t *testing.T) {
 	x.Timeout = time.Second
 	began := time.Now()
 	err := x.Ring(t.Context(), testRing())
-	if err == nil || !strings.Contains(err.Error(), "had not ended after 1s") {
+	if err == nil || !strings.Contains(err.Error(), "did not end within 1s") {
 		t.Errorf("Ring = %v, want that it was killed", err)
 	}
 	if took := time.Since(began); took > 10*time.Second {

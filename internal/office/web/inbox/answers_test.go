@@ -35,7 +35,7 @@ func TestAnswerWaits(t *testing.T) {
 				sitetest.AsScript("div#toasts"))
 		}
 		letter := func() sitetest.Answer { return b.Part("/@shop/letter?m="+string(id), "letter") }
-		choose("3").Want(t, 400, "offers no answer 3")
+		choose("3").Want(t, 400, "has no suggested answer 3")
 		toast := choose("2").Want(t, 200, "Answered “B” to ann", `data-done="answered"`, `data-ms="5000"`,
 			`data-messages="shop/`+string(id)+`"`)
 		choose("1").Want(t, 409, "“B” is on its way")
@@ -55,7 +55,7 @@ func TestAnswerWaits(t *testing.T) {
 			t.Errorf("ann has %q, and the question is open: %v", got, b.item(id).Open)
 		}
 		letter().Want(t, 200, "You answered")
-		choose("2").Want(t, 409, "does not wait for an answer any more")
+		choose("2").Want(t, 409, "no longer waits for an answer")
 	})
 }
 
@@ -175,7 +175,7 @@ func TestP13_SuggestionOnTheCard(t *testing.T) {
 		letter().Want(t, 200, "needs an answer", "Suggested by <bdi>mallory</bdi>, who was not asked",
 			"only to <em>your</em> branch", "&lt;script&gt;yes", `name="adopt" value="`+string(first)+`"`,
 			`name="adopt" value="`+string(newest)+`" formnovalidate data-key="a"`).Without(t, "<script>yes")
-		adopt(id).Want(t, 400, "suggests no answer")
+		adopt(id).Want(t, 400, "has no answer suggested by")
 		adopt("msg_none").Want(t, 404)
 		adopt(newest).Want(t, 200, "Answered “only to your branch” to dave")
 		time.Sleep(undo.Time + time.Second)
@@ -186,6 +186,6 @@ func TestP13_SuggestionOnTheCard(t *testing.T) {
 			t.Errorf("dave has %q", got)
 		}
 		letter().Want(t, 200, "You answered").Without(t, "Suggested by")
-		adopt(first).Want(t, 409, "does not wait for an answer any more")
+		adopt(first).Want(t, 409, "no longer waits for an answer")
 	})
 }

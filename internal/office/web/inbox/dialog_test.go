@@ -295,8 +295,8 @@ func TestDialogQuestions(t *testing.T) {
 		return form
 	}
 	b.Post("/@shop/dialog", say(url.Values{"q0": {"7"}, "q1": {"0"}})).Want(t, 400, "nothing was done")
-	b.Post("/@shop/dialog", say(url.Values{"q1": {"0"}})).Want(t, 400, "not answered: nothing was done")
-	b.Post("/@shop/dialog", say(url.Values{"q0": {"0", "1"}, "q1": {"0"}})).Want(t, 400, "takes one option")
+	b.Post("/@shop/dialog", say(url.Values{"q1": {"0"}})).Want(t, 400, "has no answer: nothing was done")
+	b.Post("/@shop/dialog", say(url.Values{"q0": {"0", "1"}, "q1": {"0"}})).Want(t, 400, "takes only one option")
 	b.Post("/@shop/dialog", say(url.Values{"w0": {" 7070 "}, "q1": {"1", "2"}})).Want(t, 303)
 	got := b.Office.Answers[0].Answers
 	if len(got) != 2 || got[0].Words != "7070" || len(got[0].Labels) > 0 ||

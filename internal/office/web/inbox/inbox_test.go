@@ -263,6 +263,6 @@ func TestOldInboxSaysSo(t *testing.T) {
 	b.Get("/@shop/").Want(t, 200, said, "Half of it")
 	b.Office.Trouble = ""
 	b.Get("/@shop/").Want(t, 200, "Half of it").Without(t, said)
-	b.Office.Degraded = "The NATS server <tower> has not been heard since 14:02:03."
-	b.Get("/@shop/").Want(t, 200, "Half of it", "The NATS server &lt;tower&gt; has not been heard since 14:02:03.")
+	b.Office.Degraded = "The NATS server <tower> has not answered since 14:02:03."
+	b.Get("/@shop/").Want(t, 200, "Half of it", "The NATS server &lt;tower&gt; has not answered since 14:02:03.")
 }

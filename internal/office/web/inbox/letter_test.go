@@ -75,10 +75,10 @@ func TestBecame(t *testing.T) {
 			Wake: "socket"},
 		"woken; has not looked yet": {Agent: "ann", State: mail.Notified,
 			Door: "socket"},
-		"nobody has the role; whoever takes it gets this":             {Address: "role:reviewer", State: mail.Held},
+		"no agent has the role; the next one to take it gets this":    {Address: "role:reviewer", State: mail.Held},
 		"expired before anybody looked":                               {Agent: "ann", State: mail.Expired},
 		"not delivered: the session has ended, and did not read this": {Agent: "ann", State: mail.Dead},
-		"read and archived":                                           {Agent: "ann", State: mail.Archived},
+		"read and archived": {Agent: "ann", State: mail.Archived},
 	} {
 		if got := words.Became(page.View{}.Now, d); got != want {
 			t.Errorf("became(%+v) = %q, want %q", d, got, want)

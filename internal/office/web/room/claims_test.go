@@ -66,7 +66,7 @@ func TestFree(t *testing.T) {
 	b.Post("/@shop/claims/free", one, sitetest.AsScript("form")).Want(t, http.StatusOK, "Nothing was held by then")
 	b.Get("/@shop/stuck").Want(t, http.StatusOK).Without(t, "src/lex.go")
 	if page, err := b.As("ann").Inbox(t.Context(), mail.InboxQuery{}); err != nil ||
-		page.Messages[len(page.Messages)-1].Subject != "What you held was given up by the user" {
+		page.Messages[len(page.Messages)-1].Subject != "The user released your claims" {
 		t.Errorf("ann is told %+v, %v", page.Messages, err)
 	}
 	got := b.Post("/@shop/claims/free", url.Values{"of": {"ann"}, "all": {"yes"}}).Want(t, http.StatusSeeOther)

@@ -73,7 +73,7 @@ func TestHistoryRefuses(t *testing.T) {
 		"since=soon&issue=LH-7":       "&#34;soon&#34; is not a time",
 		"until=2026-13-40&issue=LH-7": "is not a time",
 		"agent=nobody&issue=LH-7":     "there is no agent",
-		"state=lost&issue=LH-7":       "is not a state of a delivery",
+		"state=lost&issue=LH-7":       "is not a delivery state",
 		"before=x&issue=LH-7":         "is no place in a list",
 		"before=0-999&issue=LH-7":     "is in the future",
 	} {

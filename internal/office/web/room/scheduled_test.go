@@ -66,7 +66,7 @@ func TestScheduled(t *testing.T) {
 
 		id := string(b.waiting(t)[0].ID)
 		for when, want := range map[string]string{"soon": "is not a time", "yesterday": "past",
-			"": "say when to send it"} {
+			"": "give a time to send it"} {
 			b.Post("/@shop/scheduled/move", url.Values{"id": {id}, "when": {when}}, sitetest.AsScript("form")).
 				Want(t, http.StatusBadRequest, want)
 		}

@@ -27,7 +27,7 @@ func fetchAnew(dir string) error {
 		errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
 	}
 	if err := errors.Join(append(errs, durable.SyncDir(dir))...); err != nil {
-		return fmt.Errorf("fetch the room anew: %w", err)
+		return fmt.Errorf("fetch the room again: %w", err)
 	}
 	return os.Remove(filepath.Join(dir, fetchingName))
 }
@@ -77,7 +77,7 @@ func (j *Journal) putAway(ctx context.Context) error {
 		return journal.Keep
 	})
 	if err != nil {
-		return fmt.Errorf("put archived mail into the archive: %w", err)
+		return fmt.Errorf("write archived mail to the archive: %w", err)
 	}
 	j.placing.Lock()
 	j.cold = nil

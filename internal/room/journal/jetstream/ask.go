@@ -61,14 +61,14 @@ func (m *Machines) asked(ctx context.Context, msg *nats.Msg) {
 	h := m.handlers.by[subject]
 	m.handlers.mu.Unlock()
 	if h == nil {
-		m.answer(msg, nil, mail.Errorf(mail.NotFound, "the post office of %s does not know that request; it may be "+
-			"older than this one", m.opts.Name))
+		m.answer(msg, nil, mail.Errorf(mail.NotFound, "the post office of %s does not know this request; it may be "+
+			"an older version", m.opts.Name))
 		return
 	}
 	select {
 	case m.handlers.slots <- struct{}{}:
 	default:
-		m.answer(msg, nil, mail.Errorf(mail.Limited, "%s has enough to answer; try again in a moment", m.opts.Name))
+		m.answer(msg, nil, mail.Errorf(mail.Limited, "%s is busy; try again in a moment", m.opts.Name))
 		return
 	}
 	m.handlers.running.Go(func() {
@@ -83,7 +83,7 @@ func (m *Machines) asked(ctx context.Context, msg *nats.Msg) {
 // answer sends the answer to a request, in as many messages as it needs.
 func (m *Machines) answer(msg *nats.Msg, text []byte, err error) {
 	if err == nil && len(text) > MaxAnswer {
-		err = mail.Errorf(mail.TooLarge, "the answer of %s would be %d bytes long; %d are allowed", m.opts.Name,
+		err = mail.Errorf(mail.TooLarge, "the answer of %s would have %d bytes; the limit is %d", m.opts.Name,
 			len(text),
 			MaxAnswer)
 	}
@@ -91,9 +91,9 @@ func (m *Machines) answer(msg *nats.Msg, text []byte, err error) {
 	if err != nil {
 		said, ok := errors.AsType[*mail.Error](err)
 		if !ok {
-			m.opts.Log.Warn("a request of another machine failed", "subject", msg.Subject, "err", err)
-			said = &mail.Error{Code: mail.Internal, Msg: "that went wrong on " + string(m.opts.Name) +
-				"; its log says how"}
+			m.opts.Log.Warn("request of another machine failed", "subject", msg.Subject, "err", err)
+			said = &mail.Error{Code: mail.Internal, Msg: "an error on " + string(m.opts.Name) +
+				"; see its log"}
 		}
 		out.Header.Set(codeHeader, string(said.Code))
 		text = []byte(said.Msg)
@@ -114,11 +114,11 @@ func (m *Machines) answer(msg *nats.Msg, text []byte, err error) {
 // means that the machine is not there, and Timeout that it did not answer in time: within ctx, or 5 s.
 func (m *Machines) Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
 	if len(request) > MaxAsk {
-		return nil, mail.Errorf(mail.TooLarge, "a request to another machine is %d bytes long; %d are allowed",
+		return nil, mail.Errorf(mail.TooLarge, "a request to another machine has %d bytes; the limit is %d",
 			len(request), MaxAsk)
 	}
 	if !m.nc.IsConnected() {
-		return nil, mail.Errorf(mail.Unavailable, "%s cannot be asked: the NATS servers cannot be reached", to)
+		return nil, mail.Errorf(mail.Unavailable, "%s is not reachable: the NATS servers cannot be reached", to)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -139,12 +139,12 @@ func (m *Machines) Ask(ctx context.Context, to mail.Machine, subject string, req
 		part, err := answers.NextMsgWithContext(ctx)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
-			return nil, mail.Errorf(mail.Unavailable, "the post office of %s is not there", to)
+			return nil, mail.Errorf(mail.Unavailable, "the post office of %s is not running", to)
 		case err != nil:
 			return nil, &mail.Error{Code: mail.Timeout, Msg: "the post office of " + string(to) +
 				" did not answer in time", Err: err}
 		case len(text)+len(part.Data) > MaxAnswer:
-			return nil, mail.Errorf(mail.TooLarge, "the answer of %s is longer than %d bytes", to, MaxAnswer)
+			return nil, mail.Errorf(mail.TooLarge, "the answer of %s exceeds %d bytes", to, MaxAnswer)
 		}
 		if code := part.Header.Get(codeHeader); code != "" {
 			return nil, &mail.Error{Code: mail.Code(code), Msg: string(part.Data)}

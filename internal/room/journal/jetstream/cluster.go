@@ -99,13 +99,13 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	cfg.Prefix = cmp.Or(cfg.Prefix, "pennypost")
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if len(cfg.URLs) == 0 {
-		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
+		return nil, mail.Errorf(mail.Invalid, "no NATS server is configured: [journal] urls = [\"nats://HOST:4222\"]")
 	}
 	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet,
 		health: newWatch(), handles: make(map[string]jetstream.Stream), swept: make(map[string]bool),
 		feeds: make(map[string]*feed)}
 	if err := c.lingering.open(cfg.Erased); err != nil {
-		c.log.Warn("the list of lately erased messages cannot be read", "file", cfg.Erased, "err", err)
+		c.log.Warn("list of recently erased messages not readable", "file", cfg.Erased, "err", err)
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	nc, err := c.dial()
@@ -124,7 +124,7 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-var errNotYet = errors.New("none has answered yet")
+var errNotYet = errors.New("no server has answered yet")
 
 func (c *Cluster) dial() (*nats.Conn, error) {
 	opts := nats.Options{
@@ -141,7 +141,7 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 		DisconnectedErrCB: func(nc *nats.Conn, err error) { c.noteConnection(nc, cmp.Or(err, nats.ErrDisconnected)) },
 		ReconnectErrCB:    func(_ *nats.Conn, err error) { c.noteAttempt(err) },
 		AsyncErrorCB: func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			c.log.Warn("the NATS servers report an error", "err", err)
+			c.log.Warn("error from the NATS servers", "err", err)
 			if refuses(err) { // after the first attempt it is reported only here
 				c.noteAttempt(err)
 			}
@@ -200,7 +200,7 @@ func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 		c.suspect() // the servers may answer again
 	}
 	if err != nil {
-		c.log.Warn("the connection to the NATS servers is lost", "err", err)
+		c.log.Warn("connection to the NATS servers lost", "err", err)
 		return
 	}
 	c.log.Info("connected to a NATS server", "url", nc.ConnectedUrlRedacted())
@@ -235,10 +235,10 @@ func (c *Cluster) Refused() bool {
 // away says, in words for the person, why the servers cannot be used and which part is at fault, as far as known.
 func (c *Cluster) away(err error) string {
 	if of, answered := errors.AsType[*failure](err); answered {
-		return fmt.Sprintf("the NATS servers answer %q", of)
+		return fmt.Sprintf("the NATS servers answer with the error %q", of)
 	}
 	if api, answered := errors.AsType[*jetstream.APIError](err); answered {
-		return fmt.Sprintf("the NATS servers answer %q", api.Description)
+		return fmt.Sprintf("the NATS servers answer with the error %q", api.Description)
 	}
 	c.mu.Lock()
 	server, connected := c.server, c.trouble == nil
@@ -248,29 +248,29 @@ func (c *Cluster) away(err error) string {
 	c.mu.Unlock()
 	switch {
 	case refuses(err):
-		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
+		return fmt.Sprintf("the NATS servers refuse this machine (%v): see [journal] in config.toml", err)
 	case errors.Is(err, errShardGone):
-		return "the room has to be restored, and pennypost doctor says how: " + err.Error()
+		return "the room must be restored, see pennypost doctor: " + err.Error()
 	case errors.Is(err, errUnchecked):
-		return "this machine is comparing its copy of the room with the NATS servers, which comes first"
+		return "this machine is still comparing its copy of the room with the NATS servers"
 	case errors.Is(err, nats.ErrNoResponders):
-		return fmt.Sprintf("no NATS server leads this at present (%v): most of them are away or cut off from each "+
-			"other, or the stream is gone; pennypost doctor says which", err)
+		return fmt.Sprintf("no NATS server leads this at present (%v): most of them are down or cut off from each "+
+			"other, or the stream is gone; see pennypost doctor", err)
 	case errors.Is(err, errNoLeader):
-		return fmt.Sprintf("the NATS servers can store nothing: %v", err)
+		return fmt.Sprintf("the NATS servers cannot store anything: %v", err)
 	case errors.Is(err, nats.ErrMaxPayload):
-		return "this is larger than what the NATS servers take in one message (max_payload)"
+		return "this exceeds the maximum message size of the NATS servers (max_payload)"
 	case silent(err) && connected:
-		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is "+
-			"cut, or most of the others are away", server)
+		return fmt.Sprintf("the NATS server %s is connected but does not answer: it has stopped, the network is "+
+			"down, or most of the others are down", server)
 	case silent(err):
-		return "no NATS server answers: they are stopped, or the way to them is cut"
+		return "no NATS server answers: they are stopped, or the network is down"
 	}
 	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
 }
 
 // errSilent means that the servers did not answer a request.
-var errSilent = errors.New("no answer came in time")
+var errSilent = errors.New("the NATS servers did not answer in time")
 
 // silent reports whether an error means that no answer came.
 func silent(err error) bool {

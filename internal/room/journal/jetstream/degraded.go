@@ -49,19 +49,19 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 	}
 	if len(stopped) > 0 {
 		h.Degraded = append(h.Degraded, mail.Degraded{About: "stopped", Stops: true,
-			Text: fmt.Sprintf("too few NATS servers are heard: %s no mail until more are", takeNo(stopped)),
-			Fix:  "start those servers that are not heard, or see to the network between them and here"})
+			Text: fmt.Sprintf("too few NATS servers answer: %s no mail until more do", takeNo(stopped)),
+			Fix:  "start the servers that do not answer, or check the network between them and here"})
 	}
 	if len(headless) > 0 {
 		h.Degraded = append(h.Degraded, mail.Degraded{About: "leaderless " + strings.Join(headless, ","), Stops: true,
 			Text: "no NATS server leads: " + takeNo(headless) + " no mail until one does",
-			Fix: "wait ten seconds, in which the servers choose one; if they do not, restart the servers one by " +
-				"one, or look what they log"})
+			Fix: "wait ten seconds while the servers elect a leader; if they do not, restart the servers one by " +
+				"one, or see their logs"})
 	}
 	if len(stopped)+len(headless) == 0 && (w.missed || w.orphaned()) {
 		h.Degraded = append(h.Degraded, mail.Degraded{About: "election",
-			Text: "the NATS servers choose new leaders; some mail is refused for up to ten seconds",
-			Fix:  "wait ten seconds; if this does not end, look what the servers log"})
+			Text: "the NATS servers are electing new leaders; some mail is refused for up to ten seconds",
+			Fix:  "wait ten seconds; if this continues, see the servers' logs"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(behind)) {
 		h.Degraded = append(h.Degraded, late(name, behind[name]))
@@ -166,14 +166,14 @@ func (w *watch) heard() (n int) {
 // notHeard says that a server is not heard, and the consequences.
 func notHeard(st *mail.ServerStatus, spare int) mail.Degraded {
 	d := mail.Degraded{About: "silent " + st.Name, Since: st.Since,
-		Text: fmt.Sprintf("the NATS server %s has not been heard since %s", st.Name,
+		Text: fmt.Sprintf("the NATS server %s has not answered since %s", st.Name,
 			st.Since.Std().Local().Format("15:04:05")),
-		Fix: fmt.Sprintf("start the NATS server %s again, or see to its network: it catches up by itself", st.Name)}
+		Fix: fmt.Sprintf("start the NATS server %s again, or check its network: it catches up by itself", st.Name)}
 	switch {
 	case spare == 0:
-		d.Text += "; mail goes on, and stops if one more fails"
+		d.Text += "; mail continues, and stops if one more fails"
 	case spare > 0:
-		d.Text += fmt.Sprintf("; mail goes on, also if %d more fail", spare)
+		d.Text += fmt.Sprintf("; mail continues, even if %d more fail", spare)
 	}
 	return d
 }
@@ -182,9 +182,9 @@ func notHeard(st *mail.ServerStatus, spare int) mail.Degraded {
 func late(name string, rooms map[string]uint64) mail.Degraded {
 	most := slices.Max(slices.Collect(maps.Values(rooms)))
 	return mail.Degraded{About: "behind " + name,
-		Text: fmt.Sprintf("the copies of %s on the NATS server %s are behind, by %d writes at most: it does not "+
+		Text: fmt.Sprintf("the copies of %s on the NATS server %s are behind, by up to %d writes: it does not "+
 			"count until it has caught up", some(slices.Sorted(maps.Keys(rooms))), name, most),
-		Fix: "if that does not end by itself, look at the disk and the network of " + name}
+		Fix: "if this continues, check the disk and the network of " + name}
 }
 
 // mostNamed is how many rooms are named when there are many.

@@ -43,7 +43,7 @@ func (f *failure) passing() bool {
 }
 
 // errUnchecked means that it is not known yet whether the servers still have everything they had.
-var errUnchecked = errors.New("what the servers have is being compared")
+var errUnchecked = errors.New("the copy is being compared with the servers")
 
 // leftNothing reports whether a failed attempt proves that it stored nothing. The errors that prove it are listed:
 // all others, including new ones of later clients or servers, leave it in doubt. ErrDisconnected and
@@ -85,31 +85,31 @@ func notConnected(err error) bool {
 
 func (j *Journal) notSent(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrAway, err),
-		Msg: j.cluster.away(err) + ". Nothing of this was stored; all that was acknowledged is. " +
-			"Try again when they are back: nothing has to be restarted"}
+		Msg: j.cluster.away(err) + ". Nothing was stored; all acknowledged mail is safe. Try again when they " +
+			"return: no restart is needed"}
 }
 
 func (j *Journal) refused(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: fmt.Sprintf("the NATS servers refused this (%v). Nothing "+
-			"of it was stored", err)}
+		Msg: fmt.Sprintf("the NATS servers refused this (%v). Nothing was stored", err)}
 }
 
 func (j *Journal) unknown(err error) error {
-	return j.inDoubt(j.cluster.away(err)+". They were sent this", err)
+	return j.inDoubt(j.cluster.away(err)+". This was sent to them", err)
 }
 
 // inDoubt is the error for senders when it is unknown whether their events are stored.
 func (j *Journal) inDoubt(why string, err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: why +
-		". Whether all of it is stored is not known. Send it again with the same key: it is stored once"}
+		". It may or may not be stored. Send it again with the same key: it is stored only once"}
 }
 
 // unplaced is the error for senders of events that are stored, but that this machine's disk does not take.
 func (j *Journal) unplaced(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
-		"the NATS servers have stored this, but the disk of this machine does not take its copy (%v), so it is not "+
-			"seen here yet. Make room on the disk or mend it; sent again with the same key, it is stored once",
+		"the NATS servers have stored this, but the disk of this machine could not write its copy (%v), so it is "+
+			"not visible here yet. Free space on the disk or repair it; if sent again with the same key, it is "+
+			"stored only once",
 		cause(err))}
 }
 

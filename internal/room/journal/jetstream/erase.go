@@ -108,7 +108,7 @@ func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
 			return err
 		}
 		if time.Now().After(until) {
-			return errors.New("other machines erase something all the time")
+			return errors.New("other machines keep erasing")
 		}
 		if !pause.For(ctx, pauseOfAttempts) {
 			return ctx.Err()
@@ -211,8 +211,8 @@ func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream, asked
 		}
 		if time.Now().After(deadline) {
 			return &mail.Error{Code: mail.Unavailable,
-				Msg: fmt.Sprintf("the text is erased from the servers that answer; "+
-					"pending: %s, where it stays until they are back", strings.Join(behind, ", "))}
+				Msg: fmt.Sprintf("the text is erased from the servers that answer; pending: %s, which keep it "+
+					"until they return", strings.Join(behind, ", "))}
 		}
 		if !pause.For(ctx, pauseOfAttempts) {
 			return ctx.Err()

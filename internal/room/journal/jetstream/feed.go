@@ -107,7 +107,7 @@ func (t *tap) leave() {
 	f.wants.Give()
 }
 
-var errLeft = errors.New("the room is not followed any more")
+var errLeft = errors.New("room no longer followed")
 
 func (t *tap) end(err error) {
 	t.once.Do(func() { t.err = err; close(t.done) })
@@ -159,7 +159,7 @@ func (f *feed) run() {
 		for _, t := range taps {
 			t.end(err)
 		}
-		f.c.log.Debug("a shard is followed anew", "shard", f.shard, "err", err)
+		f.c.log.Debug("shard followed again", "shard", f.shard, "err", err)
 		pause.For(f.c.ctx, pauseShort)
 	}
 }
@@ -314,7 +314,7 @@ func (f *feed) pass(b *inbox) error {
 	}
 }
 
-var errOverrun = errors.New("the room did not take what was delivered in time")
+var errOverrun = errors.New("the room did not accept the delivered events in time")
 
 // reach is how many messages the shard, and the copy, have of a room.
 type reach struct{ shard, copied mail.Seq }

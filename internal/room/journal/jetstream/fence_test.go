@@ -98,7 +98,7 @@ func TestFence(t *testing.T) {
 	}
 	told.check(t, all(t, j, int(j.Last())))
 	if _, err := j.Append(t.Context(), note("late")); mail.CodeOf(err) != mail.Unavailable ||
-		!strings.Contains(err.Error(), "was cut off") {
+		!strings.Contains(err.Error(), "was interrupted") {
 		t.Errorf("Append before the move is done: %v", err)
 	}
 	_, err = connect(t, servers.URLs()).Open(t.Context(), "fence", t.TempDir(), jsonl.Options{})

@@ -55,7 +55,7 @@ func (j *Journal) follow(found *lane, first chan<- error) {
 		if pause = min(2*pause, pauseLong); j.local.Last() > at || errors.Is(err, errOnwards) {
 			pause = pauseShort
 		}
-		j.log.Debug("the stream is not followed", "err", err, "next", pause)
+		j.log.Debug("stream not followed", "err", err, "next", pause)
 		select {
 		case <-j.ctx.Done():
 		case <-changed:
@@ -127,7 +127,7 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 		return err
 	}
 	if err := j.locate(l); err != nil {
-		return fmt.Errorf("find where the copy ends in the shard: %w", err)
+		return fmt.Errorf("find the end of the copy in the shard: %w", err)
 	}
 	if err := j.readUp(ctx, l, connection, changed); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 }
 
 // errMiscounted means that a message in a shard was counted as one that is in the copy already.
-var errMiscounted = errors.New("a new message has the place of an old one")
+var errMiscounted = errors.New("a new message has the sequence number of an old one")
 
 // find looks for the room on the servers, and directs new events there.
 func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
@@ -221,7 +221,7 @@ func (j *Journal) await(l *lane, arrived <-chan arrival, changed <-chan struct{}
 		return nil, errors.New("the connection was lost")
 	case <-j.overdue:
 		if time.Since(s.since) > firstAttempt {
-			return nil, errors.New("what was acknowledged is not delivered")
+			return nil, errors.New("an acknowledged event was not delivered")
 		}
 		return nil, nil
 	case <-j.ctx.Done():
@@ -270,7 +270,7 @@ func (s *silence) broken() {
 // nothing new, and another one must be asked.
 func (j *Journal) heard(l *lane, s *silence) error {
 	if last := j.local.Last(); s.missing > last {
-		return fmt.Errorf("the stream is at %d, and %d was the last that was delivered", s.missing, last)
+		return fmt.Errorf("the stream is at %d, but the last delivered event was %d", s.missing, last)
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, patience)
 	defer cancel()
@@ -351,7 +351,7 @@ func (j *Journal) noteLocked(some []arrival) {
 		}
 	}
 	if err := cmp.Or(j.points.save(false), j.rings.save(false)); err != nil {
-		j.log.Warn("where the room is in its shard is not saved", "err", err)
+		j.log.Warn("position of the room in its shard not saved", "err", err)
 	}
 }
 
@@ -369,8 +369,8 @@ func (j *Journal) endLocked(fence string) error {
 	case removed:
 		j.moved = mail.Errorf(mail.NotFound, "room %s was removed by the user on another machine", j.room)
 	case string(j.cluster.cfg.Machine):
-		j.moved = mail.Errorf(mail.Unavailable, "the move of room %s to a file on this machine was cut off, and the "+
-			"room takes no mail until it is done. Type: pennypost rooms move %s --to file", j.room, j.room)
+		j.moved = mail.Errorf(mail.Unavailable, "the move of room %s to a file on this machine was interrupted, "+
+			"and the room takes no mail until it is complete. Type: pennypost rooms move %s --to file", j.room, j.room)
 	default:
 		j.moved = MovedTo(j.room, mail.Machine(fence))
 	}

@@ -19,7 +19,7 @@ import (
 
 // errDiffers means that the stream and the copy have different events at some place: the servers have lost events
 // that they had acknowledged, and others have appended since.
-var errDiffers = errors.New("the servers have other events than this machine's copy")
+var errDiffers = errors.New("the servers have different events from this machine's copy")
 
 // compare checks that the copy is a beginning of the stream, as far as one place tells. If the stream ends before the
 // copy, all servers have lost its end, and compare appends it again.
@@ -164,7 +164,7 @@ func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 	if err != nil {
 		return err
 	}
-	j.log.Warn("the servers have lost the end of the room; it is put there again", "from", end+1, "to", last)
+	j.log.Warn("the servers lost the end of the room; appending it again", "from", end+1, "to", last)
 	expect, err := j.lostEnd(ctx, l, end)
 	if err != nil {
 		return err
@@ -177,15 +177,15 @@ func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 		}
 		to, err := j.storeBy(ctx, f, time.Now().Add(patience))
 		if err != nil {
-			return fmt.Errorf("put back what the servers have lost: %w", err)
+			return fmt.Errorf("append again the events that the servers lost: %w", err)
 		}
 		from, expect = from+mail.Seq(len(part)), uint64(to)
 	}
-	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
+	j.local.Tell(journal.News{Subject: "The NATS servers lost mail; it was restored",
 		Body: fmt.Sprintf(
-			"The servers had lost the last %d lines of room %s, which they had acknowledged: all of them "+
-				"were cut off before they had written these to their disks. They were put back from the copy on this "+
-				"machine. So that it does not happen, the servers need: jetstream { sync_interval: always }",
+			"The servers lost the last %d lines of room %s, which they had acknowledged: all of them stopped "+
+				"before they had written these lines to disk. The lines were restored from the copy on this "+
+				"machine. To prevent this, configure the servers with: jetstream { sync_interval: always }",
 			last-end, j.room)})
 	return nil
 }
@@ -229,11 +229,11 @@ func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	j.points.cut(from - 1)
 	j.rings.cut(from - 1)
 	j.mu.Unlock()
-	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
+	j.local.Tell(journal.News{Subject: "The NATS servers lost mail; it was restored",
 		Body: fmt.Sprintf(
-			"The servers had lost the end of room %s, from line %d on, which they had acknowledged, and "+
-				"others have sent since. %d lines that only this machine had were appended again behind those. So "+
-				"that it does not happen, the servers need: jetstream { sync_interval: always }",
+			"The servers lost the end of room %s, from line %d on, which they had acknowledged, and new mail has "+
+				"arrived since. %d lines that only this machine had were appended after it. To prevent this, "+
+				"configure the servers with: jetstream { sync_interval: always }",
 			j.room, from, rescued)})
 	return nil
 }
@@ -295,7 +295,7 @@ func (j *Journal) reconcile(ctx context.Context) (*lane, error) {
 		return nil, err
 	}
 	for _, danger := range j.cluster.dangers(&l.info.Config) {
-		j.log.Warn("the room is in danger", "why", danger)
+		j.log.Warn("room in danger", "why", danger)
 	}
 	err = j.proveAndCompare(ctx, l)
 	if errors.Is(err, errDiffers) {
@@ -383,7 +383,7 @@ func (j *Journal) diverge(err error) {
 	if j.diverged != nil {
 		return
 	}
-	j.log.Error("the room is to be opened again", "err", err)
+	j.log.Error("room must be opened again", "err", err)
 	if j.diverged = err; !isNewer(err) {
 		j.diverged = &mail.Error{Code: mail.Unavailable, Err: err,
 			Msg: fmt.Sprintf("room %s is being read again, because %v. "+

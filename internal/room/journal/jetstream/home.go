@@ -158,22 +158,22 @@ func (c *Cluster) home(ctx context.Context, room string) (h home, err error) {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return h, nil
 	case err != nil:
-		return h, fmt.Errorf("look where room %s is: %w", room, err)
+		return h, fmt.Errorf("find room %s: %w", room, err)
 	}
 	if err := json.Unmarshal(m.Data, &h); err != nil {
-		return h, fmt.Errorf("room %s is recorded at %.100q: %w", room, m.Data, err)
+		return h, fmt.Errorf("room %s has the invalid record %.100q: %w", room, m.Data, err)
 	}
 	h.revision = m.Sequence
 	return h, nil
 }
 
 // errElsewhere means that another machine has changed a room's record.
-var errElsewhere = errors.New("another machine has changed where the room is")
+var errElsewhere = errors.New("another machine has moved the room")
 
 // settleHome records a room's home, if its record is still the one from which h was read.
 func (c *Cluster) settleHome(ctx context.Context, room string, h home) (home, error) {
 	if _, err := c.homes(ctx, true); err != nil {
-		return h, fmt.Errorf("make the list of rooms: %w", err)
+		return h, fmt.Errorf("create the list of rooms: %w", err)
 	}
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -239,7 +239,7 @@ func (c *Cluster) AddShards(ctx context.Context, n int) error {
 		names = append(names, name)
 	}
 	if err != nil {
-		return c.unreachable("make another shard", err)
+		return c.unreachable("create another shard", err)
 	}
 	return nil
 }
@@ -295,13 +295,12 @@ func (c *Cluster) Shards(ctx context.Context) ([]Shard, error) {
 func (c *Cluster) shardNumbered(ctx context.Context, number int) (string, error) {
 	names, err := c.shards(ctx, false)
 	if err != nil {
-		return "", c.unreachable("look for the shard", err)
+		return "", c.unreachable("find the shard", err)
 	}
 	if name := c.cfg.Prefix + shardWord + strconv.Itoa(number); slices.Contains(names, name) {
 		return name, nil
 	}
-	return "", mail.Errorf(mail.NotFound, "there is no shard %d. Those that there are, are listed by: pennypost "+
-		"rooms shards", number)
+	return "", mail.Errorf(mail.NotFound, "there is no shard %d. To see the shards: pennypost rooms shards", number)
 }
 
 // shardConfig returns the configuration of a shard.
@@ -395,7 +394,7 @@ func (c *Cluster) shardGone(room string, err error) error {
 		return err
 	}
 	return &mail.Error{Code: mail.Unavailable, Err: errShardGone, Msg: fmt.Sprintf("the stream of room %s is gone "+
-		"from the NATS servers. To have it again from the machines' copies, type: pennypost rooms restore %s", room,
+		"from the NATS servers. To restore it from the machines' copies: pennypost rooms restore %s", room,
 		room)}
 }
 

@@ -95,7 +95,7 @@ func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
 	}
 }
 
-var errLost = errors.New("messages were lost on the way")
+var errLost = errors.New("messages were lost in transit")
 
 // take returns the next message, or an error if not even a heartbeat comes.
 func (b *inbox) take() arrival {

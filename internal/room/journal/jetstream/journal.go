@@ -111,7 +111,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	if isNewer(err) {
 		return nil, errors.Join(err, j.Close())
 	} else if err != nil {
-		j.log.Warn("the copy was not compared with the servers", "err", err)
+		j.log.Warn("copy not compared with the servers", "err", err)
 		wait = max(patience-time.Since(began), patience/4)
 	}
 	first := make(chan error, 1)
@@ -157,7 +157,7 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 				return nil
 			}
 			return &mail.Error{Code: mail.Unavailable, Err: failed,
-				Msg: fmt.Sprintf("the room %s is not on this machine yet, and cannot be fetched: %s. Try again when "+
+				Msg: fmt.Sprintf("room %s is not on this machine yet and cannot be fetched: %s. Try again when "+
 					"they answer", j.room, j.cluster.away(failed))}
 		}
 	}

@@ -143,14 +143,14 @@ func (l *lane) look(ctx context.Context, nc *nats.Conn) error {
 func (l *lane) readHoles(ctx context.Context, nc *nats.Conn, recorded uint64) error {
 	b, err := l.subscribe(ctx, nc, 1, l.holesSubject())
 	if err != nil {
-		return fmt.Errorf("read what was erased: %w", err)
+		return fmt.Errorf("read the erasures: %w", err)
 	}
 	defer b.drop()
 	defer context.AfterFunc(ctx, b.end)()
 	for range recorded {
 		m, _, err := b.next()
 		if err != nil {
-			return fmt.Errorf("read what was erased: %w", errors.Join(err, ctx.Err()))
+			return fmt.Errorf("read the erasures: %w", errors.Join(err, ctx.Err()))
 		}
 		if _, err := l.noteHole(m.Data); err != nil {
 			return err
@@ -164,10 +164,10 @@ func (l *lane) noteHole(text []byte) (*hole, error) {
 	var x hole
 	err := json.Unmarshal(text, &x)
 	if err == nil && (x.Seq == 0 || x.Place == 0 || x.Way < 0 || x.Way >= ways) {
-		err = errors.New("it names no place")
+		err = errors.New("it names no sequence number")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a hole of room %s is recorded as %.100q: %w", l.room, text, err)
+		return nil, fmt.Errorf("room %s has the invalid record of an erasure %.100q: %w", l.room, text, err)
 	}
 	l.holes.add(x)
 	return &x, nil
@@ -192,7 +192,7 @@ func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 			continue // another machine records it
 		}
 		if err != nil {
-			return fmt.Errorf("note what is erased: %w", err)
+			return fmt.Errorf("record an erasure: %w", err)
 		}
 		l.holes.add(x)
 		return nil

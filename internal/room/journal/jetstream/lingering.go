@@ -192,7 +192,7 @@ func (c *Cluster) ForgetErased(now time.Time) {
 }
 
 func (c *Cluster) logLingering(err error) {
-	c.log.Warn("the list of erased messages that may be in the servers' logs is not saved", "err", err)
+	c.log.Warn("list of erased messages that may be in the servers' logs not saved", "err", err)
 }
 
 // search asks the servers to look for messages in their logs. all reports whether every server that has a part of

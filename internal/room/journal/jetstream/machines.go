@@ -91,7 +91,7 @@ func NewMachines(ctx context.Context, nc *nats.Conn, opts MachineOptions) (*Mach
 	opts.Replicas = max(opts.Replicas, 1)
 	js, err := jetstream.New(nc)
 	if err != nil {
-		return nil, fmt.Errorf("speak to JetStream: %w", err)
+		return nil, fmt.Errorf("connect to JetStream: %w", err)
 	}
 	m := &Machines{opts: opts, nc: nc, js: js, beat: opts.Prefix + "-machines.beat.",
 		ask: opts.Prefix + "-machines.ask.", known: make(map[mail.Machine]*machine), since: time.Now()}
@@ -164,9 +164,9 @@ func changed(err error) bool {
 
 func taken(name mail.Machine, owner *machine) error {
 	return mail.Errorf(mail.Conflict,
-		"another post office is known as the machine %s, and was last noted at %s. Give "+
-			"this one another name ([machine] name in config.toml); or, if that one will not come back, type on "+
-			"another machine: pennypost machines remove %s",
+		"the name %s belongs to another post office, last seen at %s. Give this one another name ([machine] name "+
+			"in config.toml); if the other one will not return, type on another machine: pennypost machines remove "+
+			"%s",
 		name, owner.Noted.Std().Local().Format("2006-01-02 15:04"), name)
 }
 
@@ -194,7 +194,7 @@ func (m *Machines) self() machine {
 func (m *Machines) Run(ctx context.Context) error {
 	beats, err := m.nc.Subscribe(m.beat+"*", m.hear)
 	if err != nil {
-		return fmt.Errorf("listen to other machines: %w", err)
+		return fmt.Errorf("listen for other machines: %w", err)
 	}
 	asks, err := m.nc.Subscribe(m.ask+word(m.opts.Name)+".*", func(msg *nats.Msg) { m.asked(ctx, msg) })
 	if err != nil {
@@ -308,7 +308,7 @@ func (m *Machines) say() {
 		err = m.nc.Publish(m.beat+word(m.opts.Name), text)
 	}
 	if err != nil {
-		m.opts.Log.Debug("beat not sent", "err", err)
+		m.opts.Log.Debug("heartbeat not sent", "err", err)
 	}
 }
 
@@ -441,10 +441,10 @@ func (m *Machines) Erasing() *mail.Lingering {
 // Remove takes a machine that will not come back off the list. Machines that are heard, and this one, stay.
 func (m *Machines) Remove(ctx context.Context, name mail.Machine) error {
 	if name == m.opts.Name {
-		return mail.Errorf(mail.Invalid, "%s is this machine; a machine is removed from another one", name)
+		return mail.Errorf(mail.Invalid, "%s is this machine; remove it from another one", name)
 	}
 	if err := m.read(ctx); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Msg: "the list of machines cannot be read from the NATS servers: " +
+		return &mail.Error{Code: mail.Unavailable, Msg: "cannot read the list of machines from the NATS servers: " +
 			err.Error() + ". Nothing was removed", Err: err}
 	}
 	m.mu.Lock()
@@ -453,9 +453,9 @@ func (m *Machines) Remove(ctx context.Context, name mail.Machine) error {
 	m.mu.Unlock()
 	switch {
 	case !known:
-		return mail.Errorf(mail.NotFound, "there is no machine %q. They are listed by: pennypost machines", name)
+		return mail.Errorf(mail.NotFound, "there is no machine %q. To see the machines: pennypost machines", name)
 	case !away:
-		return mail.Errorf(mail.Conflict, "the post office of %s is there; stop it first, and wait %v", name,
+		return mail.Errorf(mail.Conflict, "the post office of %s is running; stop it first, and wait %v", name,
 			awayAfter)
 	}
 	kv, err := m.list(ctx)
@@ -464,7 +464,7 @@ func (m *Machines) Remove(ctx context.Context, name mail.Machine) error {
 	}
 	if err != nil {
 		return &mail.Error{Code: mail.Unavailable,
-			Msg: "the list of machines cannot be written on the NATS servers: " +
+			Msg: "cannot write the list of machines to the NATS servers: " +
 				err.Error(), Err: err}
 	}
 	m.mu.Lock()

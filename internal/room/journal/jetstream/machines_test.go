@@ -230,7 +230,7 @@ func TestAsk(t *testing.T) {
 		{t.Context(), "b.example", "huge", 0, mail.TooLarge, "bytes"},
 		{t.Context(), "b.example", "other", 0, mail.NotFound, "older"},
 		{t.Context(), "b.example", "long", MaxAsk + 1, mail.TooLarge, "request"},
-		{t.Context(), "nobody", "long", 0, mail.Unavailable, "nobody is not there"},
+		{t.Context(), "nobody", "long", 0, mail.Unavailable, "nobody is not running"},
 		{short, "b.example", "slow", 0, mail.Timeout, "in time"},
 	} {
 		_, err := a.Ask(tt.ctx, tt.to, tt.subject, make([]byte, tt.request))

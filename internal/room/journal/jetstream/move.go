@@ -91,7 +91,7 @@ func (c *Cluster) berth(ctx context.Context, room string) (*lane, error) {
 		return nil, c.unreachable("move the room", err)
 	}
 	if by := h.Next.By; by != c.cfg.Machine {
-		return nil, mail.Errorf(mail.Conflict, "a room %s is being moved to the NATS servers by the machine %s", room,
+		return nil, mail.Errorf(mail.Conflict, "room %s is being moved to the NATS servers by the machine %s", room,
 			by)
 	}
 	l, err := c.laneAt(ctx, room, h.next())
@@ -129,8 +129,8 @@ func (c *Cluster) vacant(ctx context.Context, room string, h *home) error {
 	case err != nil:
 		return err
 	case l.end > 0:
-		return mail.Errorf(mail.Conflict, "there is a room %s on the NATS servers already, and it is another one. "+
-			"This one stays where it is", room)
+		return mail.Errorf(mail.Conflict, "the NATS servers already have another room %s. This one was "+
+			"not moved", room)
 	}
 	if err := c.Delete(ctx, room); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (c *Cluster) unreachable(what string, err error) error {
 	if mail.CodeOf(err) != mail.Internal {
 		return err
 	}
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s, so it is not known whether it was "+
-		"possible to %s. Nothing is lost; type the same again in a moment", c.away(err), what)}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s, so the attempt to %s may or may not "+
+		"have worked. Nothing is lost; type the same again in a moment", c.away(err), what)}
 }
 
 // compare reports whether the servers' copy agrees with the files, as far as it goes. Messages that were erased from
@@ -325,7 +325,7 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 			return c.unreachable("move the room", err)
 		}
 		if same, err := c.compare(ctx, l, from); err != nil || !same {
-			return errors.Join(err, errors.New("the room changed while it was moved; type the same again"))
+			return errors.Join(err, errors.New("the room changed during the move; type the same again"))
 		}
 		break
 	}
@@ -347,7 +347,7 @@ func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error
 		l, err = c.lane(ctx, room, false)
 	}
 	if err == nil && l.end < known {
-		return mail.Errorf(mail.Conflict, "the stream of room %s is not whole. To make it so, type: pennypost rooms "+
+		return mail.Errorf(mail.Conflict, "the stream of room %s is incomplete. To restore it: pennypost rooms "+
 			"restore %s", room, room)
 	}
 	if err == nil {

@@ -36,17 +36,17 @@ var faultsOf = map[string]faultOf{
 	"server stopped": {
 		harm:  func(s *natstest.Server, _ *natstest.Link) error { return s.Signal(syscall.SIGSTOP) },
 		mend:  func(s *natstest.Server, _ *natstest.Link) error { return s.Signal(syscall.SIGCONT) },
-		names: []string{"is connected and does not answer: it is stopped, the way", "answers: they are stopped"},
+		names: []string{"is connected but does not answer: it has stopped, the network", "answers: they are stopped"},
 	},
 	"answers lost": {
 		harm:  func(_ *natstest.Server, l *natstest.Link) error { l.Lose(true); return nil },
 		mend:  func(_ *natstest.Server, l *natstest.Link) error { l.Lose(false); return nil },
-		names: []string{"does not answer: it is stopped, the way to it is cut", "the way to them is cut"},
+		names: []string{"does not answer: it has stopped, the network is down", "or the network is down"},
 	},
 	"requests lost": {
 		harm:  func(_ *natstest.Server, l *natstest.Link) error { l.LoseRequests(true); return nil },
 		mend:  func(_ *natstest.Server, l *natstest.Link) error { l.LoseRequests(false); return nil },
-		names: []string{"does not answer: it is stopped, the way to it is cut", "the way to them is cut"},
+		names: []string{"does not answer: it has stopped, the network is down", "or the network is down"},
 	},
 	"both lost": {
 		harm: func(_ *natstest.Server, l *natstest.Link) error { l.Lose(true); l.LoseRequests(true); return nil },
@@ -55,7 +55,7 @@ var faultsOf = map[string]faultOf{
 			l.LoseRequests(false)
 			return nil
 		},
-		names: []string{"does not answer: it is stopped, the way to it is cut", "the way to them is cut"},
+		names: []string{"does not answer: it has stopped, the network is down", "or the network is down"},
 	},
 }
 

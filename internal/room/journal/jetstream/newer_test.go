@@ -24,7 +24,7 @@ var forNewer = []byte(`{"at":"2026-05-10T14:00:00.125Z","needs":{"features":["ro
 func wantNewer(t *testing.T, when string, err error) {
 	t.Helper()
 	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "room lab on the NATS servers was "+
-		"written by a newer Pennypost, v9.0.0, and this one does not know rooms-in-rooms") {
+		"written by a newer Pennypost (v9.0.0) and needs rooms-in-rooms, which") {
 		t.Errorf("%s: %v", when, err)
 	}
 }

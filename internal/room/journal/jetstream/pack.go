@@ -64,7 +64,7 @@ func (c *Cluster) fits(text []byte) error {
 		return nil
 	}
 	return mail.Errorf(mail.TooLarge,
-		"this takes %d bytes, and the NATS servers take %d in one message. Nothing of it "+
-			"was stored. Set a larger max_payload in their configuration, %s or more", len(data), most,
+		"this has %d bytes, and the NATS servers accept %d in one message. Nothing was stored. Set a larger "+
+			"max_payload in their configuration, %s or more", len(data), most,
 		fmt.Sprint((len(data)>>20)+2, "MB"))
 }

@@ -39,7 +39,7 @@ func (j *Journal) late(f *flight) (mail.Seq, error) {
 	case place := <-f.seen:
 		return place, nil
 	default:
-		return 0, j.inDoubt("the NATS servers have this, and it does not come back", errSilent)
+		return 0, j.inDoubt("the NATS servers have this, but do not deliver it", errSilent)
 	}
 }
 

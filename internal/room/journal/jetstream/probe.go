@@ -66,7 +66,7 @@ func (c *Cluster) answered() error {
 	return err
 }
 
-var errNoLeader = errors.New("too few of them hear each other")
+var errNoLeader = errors.New("too few of them reach each other")
 
 // look asks for the list of machines, for which the servers report who keeps it and which of those are heard: it is
 // small, always there, and on as many servers as rooms are. Its leader may be the server that has stopped, so without
@@ -151,7 +151,7 @@ func (c *Cluster) suspect() {
 			if err == nil || c.ctx.Err() != nil {
 				return
 			}
-			c.log.Warn("the NATS server does not answer; another is tried", "err", err)
+			c.log.Warn("NATS server does not answer; trying another", "err", err)
 			_ = c.nc.ForceReconnect()
 			pause.For(c.ctx, wait)
 		}

@@ -109,7 +109,7 @@ func (j *Journal) prove(ctx context.Context, l *lane) error {
 	end := min(j.local.Last(), l.end)
 	r, err := j.ringBefore(ctx, l, end)
 	if err != nil {
-		return fmt.Errorf("look up the keys of the room: %w", err)
+		return fmt.Errorf("read the list of keys of the room: %w", err)
 	}
 	if r.Place < end {
 		err := l.read(ctx, j.cluster.nc, j.point(l, r.Place), r.Place, end, func(a arrival) error {
@@ -182,12 +182,13 @@ func (j *Journal) founded(r *ring) error {
 		j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder):
 		return nil
 	}
-	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was replaced on the NATS servers "+
-		"by a machine that does not belong to it. This machine shows its own copy, and takes nothing from there",
+	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was replaced on the NATS "+
+		"servers by a machine that does not belong to it. This machine shows its own copy and accepts nothing from "+
+		"there",
 		j.room)}
 }
 
-var errForged = errors.New("another room has the place of this one")
+var errForged = errors.New("another room has taken the place of this one")
 
 func (j *Journal) setStanding(r *ring) {
 	s := r.standing(j.cluster.cfg.Machine)
@@ -234,20 +235,20 @@ func (j *Journal) tellRefused(a *arrival) {
 	j.rings.told[from] = now
 	who := "the machine " + string(from)
 	if _, err := mail.ParseMachine(string(from)); err != nil {
-		who = "a machine that does not say which one it is"
+		who = "an unnamed machine"
 	}
-	j.log.Error("an event does not count", "machine", from, "place", a.seq, "why", a.refused)
-	j.local.Tell(journal.News{Subject: "A message to room " + j.room + " does not count",
-		Body: fmt.Sprintf("At place %d of room %s the NATS servers have a message from %s, but %s. It is not shown, "+
-			"and changes nothing. Someone else may have the servers' password, or a machine has a new key. This "+
-			"machine tells you of no more such messages for an hour", a.seq, j.room, who, a.refused)})
+	j.log.Error("event rejected", "machine", from, "place", a.seq, "why", a.refused)
+	j.local.Tell(journal.News{Subject: "A message to room " + j.room + " was rejected",
+		Body: fmt.Sprintf("Message %d of room %s on the NATS servers is from %s, but %s. It is not shown and has "+
+			"no effect. Someone else may have the servers' password, or a machine has a new key. This machine does "+
+			"not report further messages of this kind for an hour", a.seq, j.room, who, a.refused)})
 }
 
 // refuse tells the sender of a batch that it does not count.
 func (f *flight) refuse(err error) { offer(f.refused, err) }
 
 func (j *Journal) errRefused(why string) error {
-	return mail.Errorf(mail.Denied, "room %s does not take this from the machine %s: %s. Nothing of it counts",
+	return mail.Errorf(mail.Denied, "room %s does not accept this from the machine %s: %s. It has no effect",
 		j.room, j.cluster.cfg.Machine, why)
 }
 
@@ -260,7 +261,8 @@ func (j *Journal) barredLocked() error {
 	case !s.known, !s.admits && !in, in && len(theirs.Key) > 0 && key.Equal(ed25519.PublicKey(theirs.Key)):
 		return nil
 	case key == nil:
-		return mail.Errorf(mail.Denied, "room %s takes mail only from machines that sign it, and this one has no key",
+		return mail.Errorf(mail.Denied, "room %s accepts mail only from machines that sign it, and this one has no "+
+			"key",
 			j.room)
 	}
 	why := "was not admitted to it yet"
@@ -270,7 +272,7 @@ func (j *Journal) barredLocked() error {
 	case in:
 		why = "is known there with another key"
 	}
-	return mail.Errorf(mail.Denied, "room %s takes nothing from here: this machine %s. To admit it, type on a "+
+	return mail.Errorf(mail.Denied, "room %s accepts nothing from here: this machine %s. To admit it, type on a "+
 		"machine of the room: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
 }
 

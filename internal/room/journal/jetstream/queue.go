@@ -65,7 +65,7 @@ func (j *Journal) End(ctx context.Context) (mail.Seq, error) {
 	return l.end, nil
 }
 
-var errNotBehind = errors.New("there are events behind that place")
+var errNotBehind = errors.New("there are events after that sequence number")
 
 func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Event) (mail.Seq, error) {
 	if err := ctx.Err(); err != nil {

@@ -39,7 +39,7 @@ func TestRefused(t *testing.T) {
 	}
 	wrong := dial("nats://ann:wrong@"+at, "nats://127.0.0.1:1")
 	says := func(err error) bool {
-		return mail.CodeOf(err) == mail.Unavailable && strings.Contains(err.Error(), "do not let this machine in") &&
+		return mail.CodeOf(err) == mail.Unavailable && strings.Contains(err.Error(), "refuse this machine") &&
 			strings.Contains(strings.ToLower(err.Error()), "authorization violation") &&
 			strings.Contains(err.Error(), "config.toml")
 	}
@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 	}
 	defer j.Close()
 	_, err = j.Append(t.Context(), said("never"))
-	if !says(err) || !strings.Contains(err.Error(), "Nothing of this") {
+	if !says(err) || !strings.Contains(err.Error(), "Nothing was stored") {
 		t.Errorf("Append = %v", err)
 	}
 	plain := dial("tls://ann:right@" + at)

@@ -63,13 +63,13 @@ func (j *Journal) leaves(ctx context.Context, shard string) (there bool, err err
 	case h.Next != nil && h.Next.By != j.cluster.cfg.Machine:
 		return false, mail.Errorf(mail.Conflict, "room %s is being moved by the machine %s", j.room, h.Next.By)
 	case h.Next != nil && shard != "" && shard != h.Next.Shard:
-		return false, mail.Errorf(mail.Conflict, "room %s is on its way to another shard. To have it arrive there, "+
-			"type: pennypost rooms move %s --to jetstream", j.room, j.room)
+		return false, mail.Errorf(mail.Conflict, "room %s is being moved to another shard. To complete the move: "+
+			"pennypost rooms move %s --to jetstream", j.room, j.room)
 	case subject == "", h.Next == nil && h.Shard != "" && (shard == "" || shard == h.Shard):
 		return true, nil
 	case h.Shard != "" && subject != j.cluster.shardBase(j.room, h)+".log":
-		return false, mail.Errorf(mail.Conflict, "room %s has just come from elsewhere, and this machine does not "+
-			"follow it yet. Type the same again in a moment", j.room)
+		return false, mail.Errorf(mail.Conflict, "room %s has just been moved, and this machine does not follow it "+
+			"yet. Type the same again in a moment", j.room)
 	case h.Next == nil:
 		if _, err := j.cluster.reserve(ctx, j.room, shard, h); err != nil {
 			return false, j.cluster.unreachable("move the room", err)
@@ -98,7 +98,7 @@ func (j *Journal) goOn(ctx context.Context) error {
 	}
 	for !j.hasLeft(subject) {
 		if !pause.For(ctx, pauseShort/10) {
-			return fmt.Errorf("wait for the end of the room where it was: %w", ctx.Err())
+			return fmt.Errorf("wait for the end of the room in its old place: %w", ctx.Err())
 		}
 	}
 	return nil
@@ -122,7 +122,7 @@ func (j *Journal) takeOver(ctx context.Context) error {
 	if _, err := j.cluster.reserve(ctx, j.room, h.Next.Shard, h); err != nil {
 		return err
 	}
-	j.log.Warn("the room is moved to its end by this machine", "began", h.Next.By)
+	j.log.Warn("this machine completes the move of the room", "began", h.Next.By)
 	err = j.cluster.Arrive(ctx, j.room, j.local, j.Last())
 	return errors.Join(err, j.cluster.Settle(ctx, j.room, j.Last()))
 }

@@ -259,7 +259,7 @@ var askingOps = map[string]struct {
 		run: func(w *asking) error {
 			v, err := w.journal.Verify(w.t.Context())
 			for _, p := range v.Problems {
-				if !strings.HasPrefix(p.Text, "it was not compared") {
+				if !strings.HasPrefix(p.Text, "not compared") {
 					w.t.Errorf("verify names %v", p)
 				}
 				err = errors.Join(err, errors.New(p.Text))

@@ -95,7 +95,7 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 	h, err := c.home(ctx, room)
 	var wrong []string
 	if err == nil && h.Next != nil {
-		wrong = append(wrong, "it is being made on the servers by the machine "+string(h.Next.By))
+		wrong = append(wrong, "it is being created on the servers by the machine "+string(h.Next.By))
 		if h.Shard == "" {
 			h = h.next()
 		}
@@ -107,10 +107,10 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 		l, err = c.ownLane(ctx, room, false)
 	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, errShardGone) {
-		return "there is no stream of it on the servers any more", nil
+		return "its stream no longer exists on the servers", nil
 	}
 	if err != nil {
-		return "", c.unreachable("look at the room's stream", err)
+		return "", c.unreachable("check the room's stream", err)
 	}
 	wrong = append(c.dangers(&l.info.Config), wrong...)
 	n := int(l.info.State.Msgs)
@@ -118,9 +118,9 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 		n = int(l.end) - len(l.holes)
 	}
 	if l.end < known.Last {
-		wrong = append(wrong, fmt.Sprintf("it ends at %d, and a copy at %d", l.end, known.Last))
+		wrong = append(wrong, fmt.Sprintf("it ends at %d, but a copy at %d", l.end, known.Last))
 	} else if n < known.Events {
-		wrong = append(wrong, fmt.Sprintf("it has %d events, and a copy %d", n, known.Events))
+		wrong = append(wrong, fmt.Sprintf("it has %d events, but a copy %d", n, known.Events))
 	}
 	return strings.Join(wrong, "; "), nil
 }
@@ -155,7 +155,7 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 	}
 	begun := h.Next != nil
 	if begun && h.Next.By != c.cfg.Machine && !away(h.Next.By) {
-		return nil, mail.Errorf(mail.Conflict, "room %s is being made on the NATS servers by the machine %s", room,
+		return nil, mail.Errorf(mail.Conflict, "room %s is being created on the NATS servers by the machine %s", room,
 			h.Next.By)
 	}
 	before, to := h, h.Shard
@@ -217,8 +217,8 @@ func (c *Cluster) Lost(ctx context.Context) (rooms []string, err error) {
 }
 
 func further(room string, last, known mail.Seq) error {
-	return mail.Errorf(mail.Conflict, "the stream of room %s has come to %d since its copies were compared, and this "+
-		"one to %d. Nothing was changed; type the same again", room, last, known)
+	return mail.Errorf(mail.Conflict, "the stream of room %s is at %d since its copies were compared, and this one "+
+		"at %d. Nothing was changed; type the same again", room, last, known)
 }
 
 // takeOutStream stops all appends to the room's own stream, if there is one.
@@ -233,7 +233,7 @@ func (c *Cluster) takeOutStream(ctx context.Context, room string, known mail.Seq
 	}
 	by := mail.Machine(s.CachedInfo().Config.Metadata[movingKey])
 	if by != "" && by != c.cfg.Machine && !away(by) {
-		return mail.Errorf(mail.Conflict, "room %s is being made on the NATS servers by the machine %s", room, by)
+		return mail.Errorf(mail.Conflict, "room %s is being created on the NATS servers by the machine %s", room, by)
 	}
 	err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
 		cfg.Metadata[movingKey] = string(c.cfg.Machine)

@@ -37,10 +37,10 @@ type keyed struct {
 const (
 	wrongKey    = "it is not signed with the key of that machine"
 	removedKey  = "that machine was removed from the room"
-	sentBefore  = "it was sent before"
-	othersName  = "it is said in the name of another machine"
+	sentBefore  = "it is a replay"
+	othersName  = "it claims to come from another machine"
 	notAdmitted = "that machine was not admitted to the room"
-	noProof     = "it does not show which machine sent it"
+	noProof     = "it does not name the machine that sent it"
 	foreignKey  = "it names a key that its sender does not have"
 )
 

@@ -39,11 +39,11 @@ func (c *Cluster) OnRooms(changed func()) error {
 			}
 		})
 		if err != nil {
-			return fmt.Errorf("hear of new rooms: %w", err)
+			return fmt.Errorf("watch for new rooms: %w", err)
 		}
 	}
 	if _, err := c.nc.Subscribe(c.homeSubject("*"), func(*nats.Msg) { changed() }); err != nil {
-		return fmt.Errorf("hear of new rooms: %w", err)
+		return fmt.Errorf("watch for new rooms: %w", err)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (c *Cluster) OnAppend(room string, f func()) (stop func(), err error) {
 		})
 		if err != nil {
 			stop()
-			return nil, fmt.Errorf("hear of mail in room %s: %w", room, err)
+			return nil, fmt.Errorf("watch for mail in room %s: %w", room, err)
 		}
 		_ = sub.AutoUnsubscribe(1)
 		subs = append(subs, sub)
@@ -237,7 +237,7 @@ func (c *Cluster) Forget(ctx context.Context, room string, g Gone) error {
 		_, err = kv.Put(ctx, escape(room), text)
 	}
 	if err != nil {
-		return fmt.Errorf("note that room %s goes: %w", room, err)
+		return fmt.Errorf("record that room %s is removed: %w", room, err)
 	}
 	return c.Delete(ctx, room)
 }
@@ -264,7 +264,7 @@ func (c *Cluster) here(info *jetstream.StreamInfo) error {
 func (c *Cluster) isHere(room string, moving, moved mail.Machine) error {
 	if moving != "" && moving != c.cfg.Machine {
 		return mail.Errorf(mail.Unavailable,
-			"room %s is being moved to the NATS servers by the machine %s, and is there soon", room, moving)
+			"room %s is being moved to the NATS servers by the machine %s, and will be there soon", room, moving)
 	}
 	if moved != "" && moved != c.cfg.Machine {
 		return MovedTo(room, moved)
@@ -274,8 +274,8 @@ func (c *Cluster) isHere(room string, moving, moved mail.Machine) error {
 
 // MovedTo returns the error of using a room here that went to a file of another machine.
 func MovedTo(room string, to mail.Machine) error {
-	return mail.Errorf(mail.Unavailable, "room %s was moved to a file on the machine %s, and can be used there only. "+
-		"To have it here again, type there: pennypost rooms move %s --to jetstream", room, to, room)
+	return mail.Errorf(mail.Unavailable, "room %s was moved to a file on the machine %s and can only be used "+
+		"there. To move it back, type there: pennypost rooms move %s --to jetstream", room, to, room)
 }
 
 // mayMake returns why a room has no stream and must not get one: it was removed, or is elsewhere.
@@ -283,7 +283,7 @@ func (c *Cluster) mayMake(ctx context.Context, room string) error {
 	g, gone, err := c.Gone(ctx, room)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look what became of room %s: %w", room, err)
+		return fmt.Errorf("find out what happened to room %s: %w", room, err)
 	case gone && g.To != "":
 		return MovedTo(room, g.To)
 	case gone:

@@ -181,8 +181,9 @@ func Warnings(servers []Server, connected string, urls, replicas int) (out []str
 	for _, s := range servers {
 		size = max(size, s.Size)
 		if !s.Synced {
-			warn("the NATS server %s does not sync each write, but every %v: what it has acknowledged since is lost "+
-				"if all replicas lose their power. Set in its configuration: jetstream { sync_interval: always }",
+			warn("the NATS server %s syncs only every %v, not each write: if all replicas lose power, they lose "+
+				"mail acknowledged since the last sync. Set in its configuration: jetstream { sync_interval: "+
+				"always }",
 				s.Name, s.Interval)
 		}
 		if tooOld(s.Version) {
@@ -193,17 +194,16 @@ func Warnings(servers []Server, connected string, urls, replicas int) (out []str
 		warn("the NATS server is version %s; %s or later is needed", connected, oldest)
 	}
 	if unknown := size - len(servers); unknown > 0 {
-		warn("of %d of the %d NATS servers it cannot be known whether they sync each write. Look for sync_interval: "+
-			"always in their configuration; or name their monitoring, and it is looked at: [journal] monitor = "+
-			"[\"http://HOST:%s\"]", unknown, size, monitorPort)
+		warn("cannot tell whether %d of the %d NATS servers sync each write. Check for sync_interval: always in "+
+			"their configuration, or let Pennypost check: [journal] monitor "+
+			"= [\"http://HOST:%s\"]", unknown, size, monitorPort)
 	}
 	if replicas < 3 {
-		warn("rooms are kept on %d of the NATS servers: if that many disks are lost, mail is. Use replicas = 3",
+		warn("rooms are stored on %d of the NATS servers: mail is lost if that many disks fail. Use replicas = 3",
 			replicas)
 	}
 	if size > 1 && size%2 == 0 {
-		warn("there are %d NATS servers: an even number goes on without no more of them than one less does. Use %d "+
-			"or %d",
+		warn("%d NATS servers tolerate no more failures than one server fewer would. Use %d or %d",
 			size, size-1, size+1)
 	}
 	return out

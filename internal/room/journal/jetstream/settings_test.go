@@ -90,10 +90,10 @@ func TestWarnings(t *testing.T) {
 		want           []string
 	}{
 		{"all is well", good(3), "2.15.2", 3, 3, nil},
-		{"one does not sync", slow, "2.15.2", 3, 3, []string{"n2 does not sync each write, but every 2m0s"}},
+		{"one does not sync", slow, "2.15.2", 3, 3, []string{"n2 syncs only every 2m0s, not each write"}},
 		{"one is old", old, "2.15.2", 3, 3, []string{"version 2.11.9; 2.12"}},
-		{"one is silent", good(3)[:2], "2.15.2", 1, 3, []string{"of 1 of the 3"}},
-		{"all are silent", nil, "2.10.0", 3, 3, []string{"is version 2.10.0", "of 3 of the 3"}},
+		{"one is silent", good(3)[:2], "2.15.2", 1, 3, []string{"whether 1 of the 3"}},
+		{"all are silent", nil, "2.10.0", 3, 3, []string{"is version 2.10.0", "whether 3 of the 3"}},
 		{"few replicas", good(3), "2.15.2", 3, 1, []string{"Use replicas = 3"}},
 		{"an even number", good(4), "2.15.2", 3, 3, []string{"Use 3 or 5"}},
 		{"one server", good(1), "3.0.0", 1, 3, nil},

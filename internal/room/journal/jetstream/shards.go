@@ -50,14 +50,14 @@ func (c *Cluster) allHomes(ctx context.Context) (map[string]home, error) {
 	err = c.each(ctx, s, c.homeSubject("*"), func(m *nats.Msg, seq uint64) error {
 		var h home
 		if err := json.Unmarshal(m.Data, &h); err != nil {
-			return fmt.Errorf("a room is recorded at %.100q: %w", m.Data, err)
+			return fmt.Errorf("a room has the invalid record %.100q: %w", m.Data, err)
 		}
 		h.revision = seq
 		homes[unescape(strings.TrimPrefix(m.Subject, prefix))] = h
 		return nil
 	})
 	if err == nil && uint64(len(homes)) < info.State.Msgs {
-		err = errors.New("a server that is behind has answered")
+		err = errors.New("the answer came from a server that is behind")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the rooms: %w", err)
@@ -172,7 +172,7 @@ func (c *Cluster) stepDown(stream, to string) {
 	defer cancel()
 	text := fmt.Appendf(nil, `{"placement":{"preferred":%q}}`, to)
 	if _, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, text); err != nil {
-		c.log.Debug("the leader of a shard does not make way", "shard", stream, "to", to, "err", err)
+		c.log.Debug("the leader of a shard does not step down", "shard", stream, "to", to, "err", err)
 	}
 }
 
@@ -190,7 +190,7 @@ func (c *Cluster) leaveStream(room string) {
 			err = c.deleteStream(ctx, room)
 		}
 		if err != nil {
-			c.log.Debug("the stream that a room has left is still there", "room", room, "err", err)
+			c.log.Debug("old stream of a moved room not deleted", "room", room, "err", err)
 		}
 	})
 }
@@ -254,7 +254,7 @@ func (c *Cluster) sweepOne(shard, subject string) {
 		}
 		err = c.sweepSubject(ctx, s, subject)
 		if err != nil && ctx.Err() == nil {
-			c.log.Debug("what a room has left in a shard is not deleted", "subject", subject, "err", err)
+			c.log.Debug("old events of a moved room not deleted", "subject", subject, "err", err)
 			return
 		}
 		c.mu.Lock()
@@ -344,20 +344,20 @@ func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
 			out = append(out, fmt.Sprintf("the stream %s ", is.Name)+fmt.Sprintf(format, args...))
 		}
 	}
-	check(is.Replicas < to.Replicas, "is on %d servers, not on %d", is.Replicas, to.Replicas)
-	check(is.Storage != to.Storage, "is in memory, and not on disk")
-	check(is.Retention != to.Retention, "forgets what was received (retention %v)", is.Retention)
-	check(is.MaxAge > 0, "forgets what is older than %v (max_age)", is.MaxAge)
+	check(is.Replicas < to.Replicas, "is on %d servers instead of %d", is.Replicas, to.Replicas)
+	check(is.Storage != to.Storage, "is in memory instead of on disk")
+	check(is.Retention != to.Retention, "drops received messages (retention %v)", is.Retention)
+	check(is.MaxAge > 0, "drops messages older than %v (max_age)", is.MaxAge)
 	check(is.MaxMsgs > 0 || is.MaxBytes > 0 || is.MaxMsgsPerSubject > 0, "is limited in size: %d messages, %d bytes",
 		is.MaxMsgs, is.MaxBytes)
-	check(is.Discard != to.Discard, "drops what is old when it is full (discard)")
-	check(is.Duplicates < to.Duplicates, "knows what was sent twice for %v only (duplicate_window), not for %v",
+	check(is.Discard != to.Discard, "drops old messages when it is full (discard)")
+	check(is.Duplicates < to.Duplicates, "deduplicates for %v only (duplicate_window) instead of %v",
 		is.Duplicates, to.Duplicates)
-	check(is.AllowDirect, "is read from any server, also from one that is behind (allow_direct)")
+	check(is.AllowDirect, "is read from any server, even one that is behind (allow_direct)")
 	check(is.AllowRollup || !is.DenyPurge,
-		"can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
-	check(is.PersistMode != to.PersistMode, "is written to disk later than it is acknowledged (persist_mode)")
+		"can be emptied by every client that may write to it (allow_rollup_hdrs, deny_purge)")
+	check(is.PersistMode != to.PersistMode, "acknowledges before it writes to disk (persist_mode)")
 	check(is.Mirror != nil || len(is.Sources) > 0, "takes messages from other streams (mirror, sources)")
-	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q, and not to %q alone", is.Subjects, to.Subjects)
+	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q instead of %q alone", is.Subjects, to.Subjects)
 	return out
 }

@@ -106,8 +106,8 @@ func (c *Cluster) takesBatches(cfg *jetstream.StreamConfig) error {
 	if cfg.AllowAtomicPublish {
 		return nil
 	}
-	return mail.Errorf(mail.Unavailable, "the NATS server is too old, or the stream %s was changed: it takes no "+
-		"atomic batches. Pennypost needs nats-server 2.12 or newer", cfg.Name)
+	return mail.Errorf(mail.Unavailable, "the NATS server is too old, or the stream %s was changed: it does not "+
+		"support atomic batches. Pennypost needs nats-server 2.12 or newer", cfg.Name)
 }
 
 // make creates the stream of a room that never had one. It refuses to replace a deleted stream while another machine
@@ -135,9 +135,8 @@ func (c *Cluster) uncopied(ctx context.Context, room string) error {
 	if by == "" {
 		return nil
 	}
-	return mail.Errorf(mail.Unavailable, "the stream of room %s is gone from the NATS servers, and the "+
-		"machine %s has a copy of the room: nothing was done. To have it again, type: pennypost rooms "+
-		"restore %s", room, by, room)
+	return mail.Errorf(mail.Unavailable, "the stream of room %s is gone from the NATS servers, but the machine %s "+
+		"has a copy of the room: nothing was done. To restore it: pennypost rooms restore %s", room, by, room)
 }
 
 // deleteStream removes the stream of a room. It is not an error if there is none.

@@ -39,7 +39,7 @@ func (c *Cluster) Try(ctx context.Context) (t Tried, err error) {
 	t.Wrote = time.Since(began)
 	other, err := c.another()
 	if err != nil {
-		return t, untried("read over another server", err)
+		return t, untried("read through another server", err)
 	}
 	defer other.Close()
 	t.Through, began = other.ConnectedServerName(), time.Now()
@@ -54,7 +54,7 @@ func (c *Cluster) Try(ctx context.Context) (t Tried, err error) {
 			return t, nil
 		} // any server may answer, even one that does not have it yet
 	}
-	return t, untried("read over "+t.Through, err)
+	return t, untried("read through "+t.Through, err)
 }
 
 func untried(what string, err error) error {

@@ -39,7 +39,7 @@ func (j *Journal) Repair(ctx context.Context) (mail.Verification, error) {
 		n, err := j.putBack(ctx, l)
 		repaired += n
 		if err != nil {
-			return v, fmt.Errorf("fetch what is missing: %w", err)
+			return v, fmt.Errorf("fetch missing events: %w", err)
 		}
 	}
 	v, err = j.Verify(ctx)
@@ -63,7 +63,7 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 		})
 	}
 	if compared != nil {
-		problem("it was not compared: %v", compared)
+		problem("not compared: %v", compared)
 	}
 	v.Problems = append(v.Problems, found...)
 	return ctx.Err()
@@ -94,8 +94,7 @@ func (s sums) differ(at mail.Seq, text []byte) bool {
 	return at < mail.Seq(len(s)) && s[at] != 0 && s[at] != sumOf(text)
 }
 
-var errCutUp = errors.New("somebody has deleted messages from the stream. What a machine has of them is " +
-	"appended again")
+var errCutUp = errors.New("messages were deleted from the stream. A machine that still has them appends them again")
 
 // compareStream reports the differences.
 func (j *Journal) compareStream(ctx context.Context, l *lane, problem func(format string, args ...any)) error {
@@ -112,7 +111,7 @@ func (j *Journal) compareStream(ctx context.Context, l *lane, problem func(forma
 			return errCutUp
 		}
 		if here.differ(a.seq, a.text) {
-			problem("it has another event at %d than this machine", a.seq)
+			problem("it has a different event at %d from this machine", a.seq)
 		}
 		here[a.seq] = 0
 		return nil
@@ -122,7 +121,7 @@ func (j *Journal) compareStream(ctx context.Context, l *lane, problem func(forma
 	}
 	for seq, sum := range here {
 		if sum != 0 {
-			problem("it has nothing at %d, where this machine has an event: it was erased there, or lost", seq)
+			problem("it has no event at %d, where this machine has one: it was erased there, or lost", seq)
 		}
 	}
 	return nil

@@ -81,14 +81,14 @@ func TestVerifyComparesMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err = a.Verify(t.Context())
-	verify(t, v, err, "somebody has deleted messages")
+	verify(t, v, err, "messages were deleted")
 	config := s.CachedInfo().Config
 	config.MaxAge, config.AllowDirect = time.Hour, true
 	if _, err := js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	v, err = a.Verify(t.Context())
-	verify(t, v, err, "forgets what is older than 1h", "also from one that is behind", "somebody has deleted messages")
+	verify(t, v, err, "drops messages older than 1h", "even one that is behind", "messages were deleted")
 }
 
 // If a copy was opened without servers, Repair fetches the missing events once the servers are there.

@@ -310,7 +310,7 @@ func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (
 	case l.end != place-1, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
 		return 0, false, &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
 	case here.Place != place-1: // the copy will reach it in a moment
-		return 0, false, &failure{Code: codeInFlight, Text: "the copy is not as far"}
+		return 0, false, &failure{Code: codeInFlight, Text: "the copy is behind"}
 	}
 	return seq, false, nil
 }
@@ -384,7 +384,7 @@ func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg) (mail.Seq, error)
 	case a.Error != nil:
 		return 0, a.Error
 	case a.Sequence == 0:
-		return 0, fmt.Errorf("the answer %.100q names no place", reply.Data)
+		return 0, fmt.Errorf("the answer %.100q names no sequence number", reply.Data)
 	}
 	return a.Sequence, nil
 }
@@ -406,7 +406,7 @@ func (c *Cluster) begin(msgs []*nats.Msg) error {
 func (j *Journal) awaitSeen(ctx context.Context, f *flight) (mail.Seq, error) {
 	last, known, err := j.outcome(ctx, f, nil)
 	if !known {
-		err = j.inDoubt("the NATS servers say that they have this, and it does not come back", errSilent)
+		err = j.inDoubt("the NATS servers say that they have this, but do not deliver it", errSilent)
 	}
 	return last, err
 }

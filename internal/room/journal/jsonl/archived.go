@@ -128,7 +128,7 @@ func (j *Journal) readArchive(ctx context.Context, f func(*archiveReader) error)
 	if err != errIndex {
 		return err
 	}
-	j.log.Warn("an index does not fit the archive and is made anew")
+	j.log.Warn("index does not match the archive; rebuilt")
 	names, err := j.months()
 	if err != nil {
 		return err
@@ -325,12 +325,12 @@ func (j *Journal) missMonths(there []string) {
 func (j *Journal) archiveChanged(names ...string) {
 	what := strings.Join(names, ", ")
 	if time.Since(j.missed) < meddledEvery {
-		j.log.Warn("the archive was changed from outside", "files", what)
+		j.log.Warn("archive changed from outside", "files", what)
 		return
 	}
 	j.missed = time.Now()
-	j.tell("The archive was changed from outside", "Somebody removed or changed "+what+" while the post office was "+
-		"using the room. Mail that was there is not shown any more; the rest is. Put back what was there, if there "+
-		"is a copy. pennypost verify names what is missing. To change the files, stop the post office first: "+
-		"pennypost stop")
+	j.tell("The archive was changed from outside", "Another program removed or "+
+		"changed "+what+" while the post office was "+
+		"using the room. The mail in it is no longer shown; the rest is. Put the files back if you have a copy. To "+
+		"see what is missing: pennypost verify. Before you change the files, stop the post office: pennypost stop")
 }

@@ -148,17 +148,17 @@ func (j *Journal) setForeignAside(by string) error {
 	others := onlyForeign(names)
 	copied := slices.ContainsFunc(append(others, by), func(of string) bool { return j.begins(mainName, of) })
 	if m.full = len(others) >= maxForeign && !copied; copied {
-		m.aside = " The other file had nothing that is not kept."
+		m.aside = " The other file had no other lines than these."
 		return nil
 	}
-	m.aside = fmt.Sprintf(" The other file was removed: %d that were there before are kept beside it, as "+
-		"mailbox.foreign-N.jsonl, and no more are. Move them away to have others kept.", len(others))
+	m.aside = fmt.Sprintf(" The other file was deleted, because %d earlier ones are already beside the mailbox, as "+
+		"mailbox.foreign-N.jsonl. Move them away so that later ones are preserved.", len(others))
 	if m.full && j.disk.Remove(j.mainPath) == nil {
 		return nil
 	}
 	name := freeForeign(names)
-	m.aside = " The other file was set aside, byte for byte, as " + name + " beside it."
-	j.log.Warn("set aside a file that somebody put in the place of the mailbox", "file", name)
+	m.aside = " The other file was set aside unchanged as " + name + " beside it."
+	j.log.Warn("set aside a file that replaced the mailbox", "file", name)
 	if err = j.disk.Rename(j.mainPath, j.path(name)); isNotExist(err) {
 		m.aside, err = "", nil
 	}
@@ -207,7 +207,7 @@ func (j *Journal) countAside(stay int) {
 		})
 	}
 	if err != nil && !noFile(err) {
-		j.log.Warn("what was set aside is not counted", "err", err)
+		j.log.Warn("files set aside not counted", "err", err)
 		return
 	}
 	j.mu.Lock()
@@ -223,19 +223,18 @@ func (j *Journal) meddledWith(there bool, missing int) {
 	if m.times++; !tell {
 		return // it is in the log
 	}
-	what := "Somebody removed the room's mailbox file, or put another in its place, while the post office was using " +
-		"it."
+	what := "Another program removed or replaced the room's mailbox file while the post office was using it."
 	if there {
-		what = "Somebody changed the room's mailbox file while the post office was using it."
+		what = "Another program changed the room's mailbox file while the post office was using it."
 	}
 	if m.times > 1 {
-		what += fmt.Sprintf(" It was changed %d times since this was last said.", m.times)
+		what += fmt.Sprintf(" It was changed %d times since the last notice.", m.times)
 	}
-	lost := "All that was acknowledged was put back."
+	lost := "All acknowledged mail was put back."
 	if missing > 0 {
-		lost = fmt.Sprintf("What could be put back was; %d lines could not. pennypost verify names them.", missing)
+		lost = fmt.Sprintf("%d lines could not be put back; pennypost verify names them. The rest was.", missing)
 	}
 	j.tell("The mailbox file was changed from outside",
-		what+m.aside+" "+lost+" To change the files, stop the post office first: pennypost stop")
+		what+m.aside+" "+lost+" Before you change the files, stop the post office: pennypost stop")
 	*m = meddling{told: time.Now(), toldFull: m.full}
 }

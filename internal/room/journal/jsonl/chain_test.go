@@ -154,8 +154,8 @@ func TestAbsenceText(t *testing.T) {
 	defer j.Close()
 	v, err := j.Verify(t.Context())
 	want := []mail.Problem{{File: mainName, Line: 3, First: 3, Last: 4,
-		Text: "the lines 3 to 4 are missing, from between 2026-05-10T12:00:00.001Z and " +
-			"2026-06-19T12:00:00.004Z; messages that later lines speak of and that stand nowhere: note_2_ (read by " +
+		Text: "lines 3 to 4 are missing, from between 2026-05-10T12:00:00.001Z and " +
+			"2026-06-19T12:00:00.004Z; messages that later lines mention but that are missing: note_2_ (read by " +
 			"agent:b)"}}
 	if diff := cmp.Diff(want, v.Problems); err != nil || diff != "" {
 		t.Errorf("Verify: %v (-want +got):\n%s", err, diff)

@@ -24,7 +24,7 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	}
 	// Index now, so that no reader has to wait for it. If that fails, the next reader tries again.
 	if err := j.readArchive(ctx, func(*archiveReader) error { return nil }); err != nil {
-		j.log.Warn("the archive was not indexed", "err", err)
+		j.log.Warn("archive not indexed", "err", err)
 	}
 	return nil
 }

@@ -278,5 +278,5 @@ func decodeLines(text []byte, off int64, after, last mail.Seq, into *frame, bad 
 
 // badLine reports an unreadable line: it went bad after Open, or is in the archive, which Open does not read.
 func (j *Journal) badLine(name string, l line, err error) {
-	j.log.Warn("skipped a line that cannot be read", "file", name, "offset", l.off, "bytes", l.bytes, "why", err)
+	j.log.Warn("skipped an unreadable line", "file", name, "offset", l.off, "bytes", l.bytes, "why", err)
 }

@@ -120,7 +120,7 @@ func rare[T any](w *encoder, name string, v *T) {
 		err = jsonx.UnmarshalLenient(b, new(T))
 	}
 	if err != nil {
-		w.fail("jsonx refuses it: " + err.Error())
+		w.fail("it is not valid JSON: " + err.Error())
 	}
 	w.b = append(append(w.b, name...), b...)
 }
@@ -187,7 +187,7 @@ func (w *encoder) metadata(m mail.Metadata) {
 		return
 	}
 	if m[0] != '{' || !jsonx.Value(m).IsValid() {
-		w.fail("its metadata is not a JSON object with each key once")
+		w.fail("its metadata is not a JSON object with unique keys")
 		return
 	}
 	w.raw(`,"metadata":`)

@@ -155,8 +155,8 @@ func lockError(dir string, err error) error {
 	return &mail.Error{
 		Code: mail.Conflict,
 		Msg: fmt.Sprintf(
-			"the mailbox in %s is open in %s already. Nothing was changed. Stop the post office that runs there "+
-				"(pennypost stop), or speak to it instead of opening its files", dir, who),
+			"the mailbox in %s is already open in %s. Nothing was changed. Stop that post office (pennypost stop), "+
+				"or connect to it instead of opening its files", dir, who),
 		Err: err,
 	}
 }

@@ -454,7 +454,7 @@ func TestPoisonMessage(t *testing.T) {
 	}
 	_, err = j.Append(t.Context(), note(0))
 	if mail.CodeOf(err) != mail.Unavailable || !errors.Is(err, errInjected) ||
-		!strings.Contains(err.Error(), "by itself") {
+		!strings.Contains(err.Error(), "as soon as it can be written") {
 		t.Errorf("Append on a failing disk = %v", err)
 	}
 	d.fault = nil

@@ -22,7 +22,7 @@ func (j *Journal) noteLast() {
 	line := last
 	line.seq, line.chained = last.end, false
 	if err := j.replaceSmall(lastName, line.lastLine()); err != nil {
-		j.log.Warn("the last place was not written down", "file", lastName, "err", err)
+		j.log.Warn("last sequence number not saved", "file", lastName, "err", err)
 		return
 	}
 	j.noted = last.end

@@ -170,12 +170,12 @@ func (m *mending) keep(l line) {
 // stay, and readers skip them: bad lines never keep a room closed.
 func (j *Journal) mend(s *survey, lines []spare, end item, skip mail.Seq) (m *mending, err error) {
 	for _, b := range s.bad {
-		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why",
+		j.log.Warn("set aside an unreadable line", "line", b.num, "offset", b.off, "bytes", b.bytes, "why",
 			b.why)
 	}
 	m = &mending{spare: lines}
 	if err := j.keepRejected(s.bad); err != nil {
-		j.log.Error("lines that cannot be read stay where they are, and are skipped", "lines", len(s.bad), "err", err)
+		j.log.Error("unreadable lines stay in the file and are skipped", "lines", len(s.bad), "err", err)
 		m.keepBad = true
 	}
 	for i := range s.bad {

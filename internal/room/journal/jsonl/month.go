@@ -302,4 +302,4 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.off, b.off))
 }
 
-var errIndex = errors.New("the index of the archive does not fit it")
+var errIndex = errors.New("the index does not match the archive")

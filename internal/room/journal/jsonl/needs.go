@@ -59,8 +59,8 @@ func Newer(text []byte, whole string) error {
 
 // refuse returns the error for a journal of a newer version. Nothing has been changed at that point.
 func (n *needs) refuse(whole string) error {
-	return mail.Errorf(mail.Conflict, "%s was written by a newer Pennypost, %s, and this one does not "+
-		"know %s, without which it would be misread. Nothing was changed. Install the newer one by pennypost update; "+
-		"or, if you have just gone back from it, by pennypost update --back", whole,
-		cmp.Or(n.By, "which does not say its version"), strings.Join(n.Features, ", "))
+	return mail.Errorf(mail.Conflict, "%s was written by a newer Pennypost (%s) and needs %s, which this version "+
+		"does not support. Nothing was changed. Install the newer version: pennypost update. If you have just gone "+
+		"back to this one, undo that: pennypost update --back", whole,
+		cmp.Or(n.By, "unknown version"), strings.Join(n.Features, ", "))
 }

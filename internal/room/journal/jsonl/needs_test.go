@@ -26,10 +26,10 @@ func TestNeeds(t *testing.T) {
 		return d
 	}
 	for name, tt := range map[string]struct{ payload, says string }{
-		"a feature":    {at + `,"needs":{"features":["rooms-in-rooms"],"by":"v3.1.0"}`, "Pennypost, v3.1.0, and"},
-		"with more":    {at + `,"needs":{"features":["a","b"],"by":"v3"},"later":{"x":[1]}`, "know a, b, without"},
-		"no version":   {at + `,"needs":{"features":["a"]}`, "does not say its version"},
-		"another form": {at + `,"needs":{"features":{"a":3}}`, "know something"},
+		"a feature":    {at + `,"needs":{"features":["rooms-in-rooms"],"by":"v3.1.0"}`, "Pennypost (v3.1.0) and needs rooms-in-rooms, which"},
+		"with more":    {at + `,"needs":{"features":["a","b"],"by":"v3"},"later":{"x":[1]}`, "needs a, b, which"},
+		"no version":   {at + `,"needs":{"features":["a"]}`, "unknown version"},
+		"another form": {at + `,"needs":{"features":{"a":3}}`, "needs something"},
 		"nothing":      {at + `,"needs":{"features":[],"by":"v3"}`, ""},
 		"elsewhere":    {at + `,"later":{"needs":{"features":["a"]}}`, ""},
 		"in a letter": {at + `,"message":{"id":"note_1_","type":"status","from":"agent:a","to":["all"],` +

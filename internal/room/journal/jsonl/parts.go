@@ -31,7 +31,7 @@ func (j *Journal) grow(parts []*monthIndex, x *monthIndex) ([]*monthIndex, error
 		if err == errIndex {
 			return nil, err
 		}
-		j.log.Warn("the index of the archive is kept in memory", "file", indexOf(x.name), "err", err)
+		j.log.Warn("archive index kept in memory", "file", indexOf(x.name), "err", err)
 	}
 	if written.n == 0 {
 		return []*monthIndex{x}, nil

@@ -43,7 +43,7 @@ func payload(text []byte) ([]byte, error) {
 		return nil, errors.New("it does not begin with the time")
 	}
 	if len(p) > len(atHead)+len(timeForm)+1 && bytes.HasPrefix(p[len(atHead)+len(timeForm)+1:], []byte(goneHead)) {
-		return nil, errors.New("it says that it is a stub")
+		return nil, errors.New("it claims to be a stub")
 	}
 	return p, nil
 }
@@ -87,11 +87,11 @@ func (j *Journal) assemblePlaced(events []Placed, before item) (placed []mail.Ev
 	var p parser
 	for _, e := range events {
 		if e.Seq <= end.end {
-			return nil, item{}, fmt.Errorf("place %d is not behind %d", e.Seq, end.end)
+			return nil, item{}, fmt.Errorf("sequence number %d is not after %d", e.Seq, end.end)
 		}
 		text, err := payload(e.Text)
 		if e.Text != nil && err != nil {
-			j.log.Error("an event in the stream cannot be read; a stub stands for it", "seq", e.Seq, "why", err)
+			j.log.Error("unreadable event in the stream; replaced by a stub", "seq", e.Seq, "why", err)
 		}
 		if err != nil {
 			continue
@@ -136,6 +136,6 @@ func (j *Journal) syncCopy() {
 		return
 	}
 	if err := j.file.Sync(); err != nil {
-		j.log.Error("the copy of the room could not be synced", "err", err, "took", time.Since(start))
+		j.log.Error("copy of the room not synced", "err", err, "took", time.Since(start))
 	}
 }

@@ -67,7 +67,7 @@ func (j *Journal) openMain() error {
 	j.tail.reset(s.end.end)
 	j.recovery.Events, j.recovery.Differ = s.events, s.differ
 	if s.differ > 0 {
-		j.log.Warn("lines do not follow the ones before them; pennypost verify names them", "lines", s.differ)
+		j.log.Warn("lines do not follow the ones before them; see pennypost verify", "lines", s.differ)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (j *Journal) tidy() error {
 				return err
 			}
 		}
-		j.log.Warn("removed a file that was never finished", "file", name)
+		j.log.Warn("removed an unfinished file", "file", name)
 		return j.disk.Remove(j.path(dir + "/" + name))
 	})
 }
@@ -152,7 +152,7 @@ func surveyFile(f file, size int64) (*survey, error) {
 			s.needs = needsOf(covered)
 		}
 		if err == nil && it.seq <= s.end.end {
-			err = fmt.Errorf("its seq %d does not rise above %d", it.seq, s.end.end)
+			err = fmt.Errorf("its seq %d is not greater than %d", it.seq, s.end.end)
 		}
 		if err != nil {
 			b := badLine{line: l, why: err, after: s.end.end}
@@ -191,7 +191,7 @@ func (s *survey) add(it item, l line) {
 func (j *Journal) mendEnd(s *survey) error {
 	if s.open {
 		j.recovery.Completed = true
-		j.log.Warn("added the newline that the last line lacked", "seq", s.end.end)
+		j.log.Warn("added the missing newline of the last line", "seq", s.end.end)
 		_, err := j.file.WriteAt([]byte("\n"), s.size)
 		s.size++
 		return err
@@ -241,7 +241,7 @@ func (j *Journal) putRight(s *survey) (*survey, error) {
 	if _, leads := j.leads(j.file); !leads || j.broken != nil {
 		return nil, err
 	}
-	j.log.Error("the mailbox file could not be put right; lines that cannot be read are skipped", "err", err)
+	j.log.Error("mailbox file not repaired; unreadable lines are skipped", "err", err)
 	j.countAside(len(s.bad))
 	if m.last.end > s.end.end {
 		s.end = m.last // sequence numbers are not reused, even if the stub could not be written
@@ -253,26 +253,25 @@ func (j *Journal) putRight(s *survey) (*survey, error) {
 func (j *Journal) reportLost(g *lostRange) {
 	text := absenceText(&g.before, &g.stub)
 	if g.archived > 0 {
-		text += fmt.Sprintf("; of these the archive has %d", g.archived)
+		text += fmt.Sprintf("; %d of them are in the archive", g.archived)
 	}
 	p := mail.Problem{File: mainName, Text: text, First: g.stub.seq, Last: g.stub.known}
 	j.recovery.Missing = append(j.recovery.Missing, p)
 	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+
-		". Nobody did that through the post office: "+
-		"it is an accident of the disk, of a backup that was brought back, or of a program that changed the file. "+
-		"pennypost verify says more. What is left is whole, and goes on.")
+		". The post office did not remove it: the disk failed, an old backup was restored, or another program "+
+		"changed the file. For details: pennypost verify. The rest is intact and stays in use.")
 }
 
 // absenceText describes the range that is missing from the journal between before and the end of stub.
 func absenceText(before, stub *item) string {
 	var b strings.Builder
 	if stub.known == stub.seq {
-		fmt.Fprintf(&b, "the line %d is missing", stub.seq)
+		fmt.Fprintf(&b, "line %d is missing", stub.seq)
 	} else {
-		fmt.Fprintf(&b, "the lines %d to %d are missing", stub.seq, stub.known)
+		fmt.Fprintf(&b, "lines %d to %d are missing", stub.seq, stub.known)
 	}
 	if stub.end > stub.known {
-		b.WriteString(", and perhaps some behind them")
+		b.WriteString(", and perhaps later ones")
 	}
 	from, to := before.at(), stub.at()
 	switch {

@@ -255,7 +255,7 @@ func TestLineNumbers(t *testing.T) {
 	defer j.Close()
 	want := []mail.Problem{
 		{File: mainName, Line: 3, Text: errNoCRC.Error()},
-		{File: mainName, Line: 5, Text: "its seq 2 does not rise above 2"},
+		{File: mainName, Line: 5, Text: "its seq 2 is not greater than 2"},
 	}
 	if diff := cmp.Diff(want, j.Recovery().SetAside); diff != "" {
 		t.Errorf("set aside (-want +got):\n%s", diff)
@@ -263,7 +263,7 @@ func TestLineNumbers(t *testing.T) {
 	v, err := j.Verify(t.Context())
 	want = []mail.Problem{
 		{File: rejectedName, Line: 1, Text: "it was set aside: " + errNoCRC.Error()},
-		{File: rejectedName, Line: 2, Text: "it was set aside: its seq did not rise"},
+		{File: rejectedName, Line: 2, Text: "it was set aside: its seq is not greater than the one before"},
 	}
 	if diff := cmp.Diff(want, v.Problems); diff != "" || err != nil {
 		t.Errorf("Verify: %v; problems (-want +got):\n%s", err, diff)

@@ -21,14 +21,14 @@ type refusal struct {
 func (j *Journal) refuse(err error) error {
 	if j.refused == nil {
 		j.refused = &refusal{since: time.Now()}
-		j.log.Error("the disk takes no more; the journal tries again at each append", "err", err)
+		j.log.Error("disk refuses writes; the journal retries at each append", "err", err)
 	}
 	j.refused.appends++
 	j.refused.err = err
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg: fmt.Sprintf("the disk takes no more (%v). Nothing of this was stored; all that was acknowledged is. "+
-			"Make room on the disk, then try again: nothing has to be restarted", err),
+		Msg: fmt.Sprintf("the disk cannot store more (%v). Nothing was stored; all acknowledged mail is safe. Free "+
+			"space on the disk, then try again: no restart is needed", err),
 		Err: err,
 	}
 }
@@ -37,20 +37,20 @@ func (j *Journal) refuse(err error) error {
 func (j *Journal) accepted() {
 	if r := j.refused; r != nil {
 		j.refused = nil
-		j.tell("The disk is taking mail again",
-			fmt.Sprintf("From %s until now the disk took nothing (%v). %d attempts to store something "+
-				"were refused, and whoever made them was told. Nothing that was acknowledged is lost.", stamp(r.since),
+		j.tell("The disk accepts mail again",
+			fmt.Sprintf("From %s until now the disk could not store anything (%v). %d attempts were refused, and "+
+				"their senders were told. No acknowledged mail was lost.", stamp(r.since),
 				r.err, r.appends))
 	}
 }
 
 // poison stops all writing until the journal has been rewritten, and returns the error for senders until then.
 func (j *Journal) poison(err error) error {
-	j.log.Error("the journal cannot be written; nothing is taken until it has been written anew", "err", err)
+	j.log.Error("journal not writable; mail is refused until it is rewritten", "err", err)
 	j.stir()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	hint := "Look at the disk: the mailbox is taken up again by itself as soon as it can be written"
+	hint := "Check the disk: the mailbox is used again as soon as it can be written"
 	if j.shared {
 		hint = "Stop the other process, then restart this post office: pennypost stop"
 	}
@@ -59,8 +59,8 @@ func (j *Journal) poison(err error) error {
 	}
 	j.broken = &mail.Error{
 		Code: mail.Unavailable,
-		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). Nothing that was acknowledged is lost, but "+
-			"nothing more is taken. %s",
+		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). No acknowledged mail was lost, but no more "+
+			"is accepted. %s",
 			err, hint),
 		Err: err,
 	}

@@ -71,7 +71,7 @@ func (j *Journal) afterStrangers(size int64) (int64, error) {
 	if err != nil {
 		return 0, j.poison(err)
 	}
-	j.log.Warn("somebody else has written to the mailbox file; what they wrote is kept as it is", "offset", size,
+	j.log.Warn("another program wrote to the mailbox file; its text is preserved", "offset", size,
 		"bytes", now-size)
 	o := output{file: j.file, off: now}
 	if err := o.endLine(j.file, now); err != nil {
@@ -103,7 +103,7 @@ func (j *Journal) bringBack(size int64) error {
 	_, there := j.leads(j.file)
 	missing := j.Condition().Missing
 	if err := j.rebuild(size); err != nil {
-		return j.poison(fmt.Errorf("the file was removed or replaced, and could not be put back: %w", err))
+		return j.poison(fmt.Errorf("the file was removed or replaced and could not be restored: %w", err))
 	}
 	j.meddledWith(there, j.Condition().Missing-missing)
 	return nil
@@ -123,8 +123,8 @@ func (j *Journal) heal() error {
 	j.mu.Unlock()
 	j.refused = nil
 	j.tell("The mailbox can be written again",
-		fmt.Sprintf("From %s until now it was closed: %v\nIt was then written to a new file, with all "+
-			"that was ever acknowledged. What was sent meanwhile was refused, and its senders were told.",
+		fmt.Sprintf("From %s until now it was closed: %v\nIt was then written to a new file, with all acknowledged "+
+			"mail. Mail sent meanwhile was refused, and its senders were told.",
 			stamp(since),
 			broken))
 	return nil
@@ -147,7 +147,7 @@ func (j *Journal) holdTruth(now bool) error {
 	err := j.heal()
 	if err != nil {
 		j.healAt = time.Now().Add(j.healing)
-		j.log.Warn("the journal still cannot be written", "err", err, "next", j.healing)
+		j.log.Warn("journal still not writable", "err", err, "next", j.healing)
 	}
 	return err
 }
@@ -190,6 +190,6 @@ func (j *Journal) giveWay() {
 			err = r.commit()
 		}
 	}
-	j.log.Error("another process has taken over the room; what was acknowledged here is kept beside its journal",
+	j.log.Error("another process has taken over the room; acknowledged mail of this one is beside its journal",
 		"file", name, "err", err)
 }

@@ -20,7 +20,7 @@ var _ journal.Verifier = (*Journal)(nil)
 const maxProblems = 1000
 
 // errUnknown omits the error of jsonx, which may quote the message.
-var errUnknown = errors.New("it is intact, but says something that this version cannot read")
+var errUnknown = errors.New("it is intact, but this version cannot read its content")
 
 // Verify implements journal.Verifier. It reads every line of every file again, then follows the chain through journal
 // and archive. Lines that were set aside are problems too.
@@ -52,8 +52,8 @@ func (j *Journal) verify(ctx context.Context) (mail.Verification, error) {
 	}
 	for _, name := range foreign {
 		v.problem(mail.Problem{File: name,
-			Text: "somebody had put this file in the place of the journal, and it was set aside. " +
-				"pennypost verify --repair takes from it what is of use"})
+			Text: "this file replaced the journal and was set aside. To recover its useful lines: pennypost verify " +
+				"--repair"})
 	}
 	if err := v.whose(ctx, names); err != nil {
 		return v.Verification, fmt.Errorf("verify journal: %w", err)
@@ -134,13 +134,13 @@ func (v *verifier) judge(name string) func(line) error {
 		case name == rejectedName && err != nil:
 			return fmt.Errorf("it was set aside: %w", err)
 		case name == rejectedName:
-			return errors.New("it was set aside: its seq did not rise")
+			return errors.New("it was set aside: its seq is not greater than the one before")
 		case err != nil:
 			return err
 		case name == mainName && it.seq <= last:
-			return fmt.Errorf("its seq %d does not rise above %d", it.seq, last)
+			return fmt.Errorf("its seq %d is not greater than %d", it.seq, last)
 		case seen[it.seq]:
-			return fmt.Errorf("its seq %d stands in this file twice", it.seq)
+			return fmt.Errorf("its seq %d occurs twice in this file", it.seq)
 		case name != mainName && v.exact: // the archive is in the order of compactions
 			seen[it.seq] = true
 		}
@@ -197,14 +197,14 @@ func (v *verifier) chain() {
 			v.overlap = true
 			if next.file != file {
 				v.problem(mail.Problem{File: next.file, Line: next.num,
-					Text: fmt.Sprintf("its seq %d stands in %s too", next.seq, file)})
+					Text: fmt.Sprintf("its seq %d is also in %s", next.seq, file)})
 			}
 			continue
 		}
 		switch older := last.chained && !next.chained && next.seq != last.end+1; {
 		case last.linkTo(&next.item) == differs:
 			v.problem(mail.Problem{File: next.file, Line: next.num,
-				Text: "it does not follow the line before it: another one stood there"})
+				Text: "it does not follow the line before it: another line was there"})
 		case last.linkTo(&next.item) == gap || older:
 			v.lost(&last, last.lost(&next.item), next.linked)
 		}
@@ -272,7 +272,7 @@ func (v *verifier) whose(ctx context.Context, months []string) error {
 		if len(of) > most {
 			of, more = of[:most], fmt.Sprintf(" and %d more", len(of)-most)
 		}
-		v.Problems[i].Text += "; messages that later lines speak of and that stand nowhere: " +
+		v.Problems[i].Text += "; messages that later lines mention but that are missing: " +
 			strings.Join(of, ", ") + more
 	}
 	return nil

@@ -84,7 +84,7 @@ func TestVerifyTellsWhatStandsTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := slices.DeleteFunc(slices.Clone(found.Problems), func(p mail.Problem) bool {
-		return !strings.Contains(p.Text, "stands in this file twice")
+		return !strings.Contains(p.Text, "occurs twice in this file")
 	})
 	if len(told) != 2 || len(found.Problems) != 2 || told[0].Line == told[1].Line {
 		t.Errorf("found %+v, want the two lines that stand twice", found.Problems)

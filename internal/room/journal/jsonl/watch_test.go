@@ -228,7 +228,7 @@ func TestFullDisk(t *testing.T) {
 	for range 3 {
 		_, err := j.Append(t.Context(), note(50))
 		if mail.CodeOf(err) != mail.Unavailable || !errors.Is(err, errInjected) ||
-			!strings.Contains(err.Error(), "Nothing of this was stored") {
+			!strings.Contains(err.Error(), "Nothing was stored") {
 			t.Errorf("Append to a full disk = %v", err)
 		}
 		j.look()
