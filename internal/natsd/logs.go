@@ -15,7 +15,7 @@ func (d *daemon) answerLogs(msg *natsMsg) {
 	}
 	found, err := raftlog.Search(d.home.Servers(), q.IDs)
 	if err != nil {
-		d.log.Warn("the server's log cannot be searched for erased messages", "err", err)
+		d.log.Warn("server log cannot be searched for erased messages", "err", err)
 		return
 	}
 	if text, err := json.Marshal(raftlog.Answer{Server: d.node.server.Name(), Found: found}); err == nil {
