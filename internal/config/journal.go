@@ -174,7 +174,7 @@ func (j *Journal) rows() []row {
 		{name: "urls", value: shown, about: about},
 		{name: "replicas", value: cmp.Or(j.Replicas, DefaultReplicas), about: "servers that keep each room"},
 		{name: "monitor", value: j.Monitor,
-			about: "`addresses for reading the servers' settings, such as \"http://10.0.0.1:8222\"`"},
+			about: `addresses for reading the servers' settings, such as "http://10.0.0.1:8222"`},
 		{name: "credentials", value: j.Credentials, about: "file of NATS credentials"},
 		{name: "ca", value: j.CA, about: "file of the certificates that sign the servers' certificates"},
 		{name: "cert", value: j.Cert, about: "file of this machine's certificate, if the servers require one"},

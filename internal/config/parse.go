@@ -55,7 +55,7 @@ func wrongKind(e *toml.DecodeError) string {
 	if !mismatch || at == nil {
 		return said
 	}
-	has := map[string]string{"string": "a string", "integer": "a whole number", "float": "a number with a point",
+	has := map[string]string{"string": "a string", "integer": "a whole number", "float": "a decimal number",
 		"boolean": "true or false", "array": "a list", "table": "a section", "inline table": "a section"}[kind]
 	if has == "" {
 		has = "a " + kind
@@ -68,7 +68,7 @@ func wrongKind(e *toml.DecodeError) string {
 func takes(t reflect.Type, name string) string {
 	switch {
 	case t == reflect.TypeFor[Duration]():
-		return "`a string, like \"10m\" or \"7d\"`"
+		return `a string, like "10m" or "7d"`
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return "a string"
 	case t.Kind() == reflect.Bool:

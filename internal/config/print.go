@@ -113,8 +113,7 @@ func (c *Config) Print(w io.Writer) error {
 	section(&b, "machine", row{name: "name", value: string(c.MachineName()),
 		about: "name of this machine for other machines; default: the host name"},
 		row{name: "admit", value: cmp.Or(c.Machine.Admit, AdmitListed),
-			about: "`who may enter rooms that it creates on NATS servers: \"listed\", or \"anyone\" who reaches " +
-				"them`"})
+			about: `who may enter rooms that it creates on NATS servers: "listed", or "anyone" who reaches them`})
 	r := c.For("")
 	b.WriteString("\n" +
 		"# Every room, unless [rooms.NAME] overrides it.\n")
@@ -133,17 +132,17 @@ func (c *Config) rows() []row {
 		{name: "listen", value: cmp.Or(c.Listen, DefaultListen),
 			about: `TCP address; "none" for the Unix socket only`},
 		{name: "token_socket", value: c.TokenSocket,
-			about: "`Unix socket for other users and containers, which need tokens; \"\" for none`"},
+			about: `Unix socket for other users and containers, which need tokens; "" for none`},
 		{name: "insecure", value: c.Insecure, about: "allow an address that other machines reach, without TLS"},
 		{name: "room_idle", value: cmp.Or(c.RoomIdle, DefaultRoomIdle),
 			about: "a room that is unused for this long is closed until it is needed"},
 		{name: "idle_exit", value: cmp.Or(c.IdleExit, DefaultIdleExit),
-			about: "`a post office that a command started exits after this long without clients; \"never\"`"},
+			about: `a post office that a command started exits after this long without clients; "never"`},
 		{name: "log_level", value: cmp.Or(c.LogLevel, "info"), about: "debug, info, warn or error"},
 		{name: "claude_below", value: cmp.Or(c.ClaudeBelow, DefaultClaudeBelow),
 			about: "sessions of Claude Code from this version on are not woken by their inbox socket"},
 		{name: "claude_teams", value: cmp.Or(c.ClaudeTeams, TeamsBridged),
-			about: "`a team led by a known session of Claude Code: \"bridge\" its files, or \"leave\" them to you`"},
+			about: `a team led by a known session of Claude Code: "bridge" its files, or "leave" them to you`},
 	}
 }
 
@@ -163,7 +162,7 @@ func (t *TLS) rows() []row {
 			about: "file of a certificate; without it one is made, and its fingerprint shown"},
 		{name: "key", value: t.Key, about: "file of its key"},
 		{name: "url", value: t.URL,
-			about: "`its address for other machines, if different, such as \"https://box.example\"`"},
+			about: `its address for other machines, if different, such as "https://box.example"`},
 	}
 }
 

@@ -102,7 +102,7 @@ func TestThreeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, two, three := hosts[0], hosts[1], hosts[2]
-	said := one.says("A cluster begins here", "cluster", "init", "--name", "one")
+	said := one.says("Created a cluster", "cluster", "init", "--name", "one")
 	printed := regexp.MustCompile(`(?m)^pennypost (cluster join 10\.97\.0\.1:4222 \S{48})$`)
 	lines := printed.FindAllStringSubmatch(said, -1)
 	if len(lines) != 2 {

@@ -117,7 +117,7 @@ func TestNewcomer(t *testing.T) {
 	begun := time.Now()
 	w.press("-l", lines[1]).press("Enter")
 	w.sees("Link pennypost and pennypostd in " + own)
-	w.press("Enter").sees("Claude Code is here.", settings, "Write it? [Y/n]")
+	w.press("Enter").sees("Claude Code is here.", settings, "Make these changes? [Y/n]")
 	w.press("Enter").sees("Not found here: codex", "Show a notification on this desktop")
 	w.press("-l", "perhaps").press("Enter").sees("Type y or n")
 	w.press("-l", "n").press("Enter").sees("Let phones and other machines in? [y/N]")
@@ -204,7 +204,7 @@ func TestNewcomerAlone(t *testing.T) {
 	w.press("-l", "clear; "+lines[1]).press("Enter")
 	line := `echo 'export PATH="` + programs + `:$PATH"' >> ~/.bashrc && . ~/.bashrc`
 	w.sees("The shell does not find pennypost and pennypostd yet. Type this:", "    "+line, "Not found here: claude, ",
-		"no agent to give a mailbox to yet", "Show a notification on this desktop")
+		"no agent can have a mailbox yet", "Show a notification on this desktop")
 	w.press("-l", "n").press("Enter").sees("Let phones and other machines in? [y/N]")
 	w.press("Enter").sees("Does a question reach you here?", "1  Yes, that was one key")
 	w.press("1").sees("Answered “Yes, that was one key”", "PENNYPOST_AGENT=builder CLIENT", "    pennypost\n")
@@ -239,7 +239,7 @@ func TestSetupEveryYes(t *testing.T) {
 	setup := o.must(t, "setup", "--dry-run")
 	for _, want := range []string{"Link pennypost and pennypostd in " + own, "Claude Code is here.",
 		"The post office\nNothing to do", "asked: Show a notification",
-		"Let phones and other machines in? (Enter: no)", "A first question\nAn agent would ask you"} {
+		"Let phones and other machines in? (Enter: no)", "First question\nAn agent would ask you"} {
 		if !strings.Contains(setup, want) {
 			t.Errorf("a dry run does not say %q: %s", want, setup)
 		}
@@ -252,7 +252,7 @@ func TestSetupEveryYes(t *testing.T) {
 	w.press("-l", "cd /; "+binary+" setup --phone-at "+at).press("Enter")
 	w.sees("Link pennypost and pennypostd in " + own)
 	w.press("-l", "y").press("Enter")
-	w.sees("Linked.", "Write it? [Y/n]")
+	w.sees("Linked.", "Make these changes? [Y/n]")
 	w.press("-l", "y").press("Enter")
 	w.sees("Show a notification on this desktop")
 	w.press("-l", "y").press("Enter")
@@ -387,7 +387,7 @@ func reachesOverTLS(t *testing.T, o *office, at string) (fingerprint string) {
 func TestSetupWithoutTerminal(t *testing.T) {
 	o := newOffice(t)
 	r := o.run("setup")
-	if r.code != 2 || !strings.Contains(r.stderr, "--yes does what it proposes") {
+	if r.code != 2 || !strings.Contains(r.stderr, "--yes takes the default answers") {
 		t.Errorf("without a terminal: %+v", r)
 	}
 	if out := o.must(t, "setup", "--dry-run"); !strings.Contains(out, "Nothing is changed") {

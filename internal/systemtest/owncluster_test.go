@@ -225,7 +225,7 @@ func TestOwnClusterRefuses(t *testing.T) {
 	refused(o, "is in no cluster", "cluster", "leave")
 	refused(o, "is in no cluster", "cluster", "invite")
 	refused(o, "needs an address and a code", "cluster", "join", m[2])
-	refused(o, "is about this machine", "cluster", "status", "--remote", "https://127.0.0.1:1")
+	refused(o, "acts on this machine", "cluster", "status", "--remote", "https://127.0.0.1:1")
 	agent := *o
 	agent.env = append(agent.env, "CLAUDECODE=1")
 	refused(&agent, "agent", "cluster", "init", "--address", at)
@@ -235,7 +235,7 @@ func TestOwnClusterRefuses(t *testing.T) {
 	o.must(t, "cluster", "join", m[2], m[3], "--address", at, "--name", "laptop", "--keep-rooms")
 	says(t, o, "In a file", "inbox", "--room", "old")
 	says(t, desk, "mail was sent|msg_", "send", "--room", "new", "--to", "user", "--body", "On two servers.")
-	refused(o, "too few would be left", "cluster", "leave")
+	refused(o, "fewer than three machines would be left", "cluster", "leave")
 
 	full := newOffice(t)
 	if err := os.Mkdir(full.home, 0o700); err != nil {

@@ -23,7 +23,7 @@ waits, and neither would know of the other.`
 
 func newRestore(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "make a home from a backup", Long: restoreHelp,
+		Use: "restore FILE", Short: "create a home from a backup", Long: restoreHelp,
 		Example: "pennypost restore monday.tar.gz\nPENNYPOST_HOME=~/look pennypost restore monday.tar.gz",
 		Args:    cli.NArgs(1, "the file that pennypost backup wrote, or - for standard input"),
 		RunE:    cli.RunOne(a.restore),

@@ -39,7 +39,7 @@ type updateFlags struct {
 func newUpdate(a *app) *cobra.Command {
 	var f updateFlags
 	return cli.WithFlags(&cobra.Command{
-		Use: "update", Short: "get a newer release, or the one before", Long: updateHelp,
+		Use: "update", Short: "get a newer release, or the previous one", Long: updateHelp,
 		Example: "pennypost update --check\npennypost update\npennypost update --back",
 		Args:    cli.NoArgs, RunE: cli.RunWith(a.update, &f),
 	}, cli.Flag{Into: &f.version, Name: "version", About: "that release, such as v1.2.3: `V`"},

@@ -16,9 +16,10 @@ import (
 )
 
 const notifyHelp = `List the channels that notify you of mail when you are not looking at a page: what each
-reports, its last notification, the answer of the other side, and its next quiet hours. Channels are sections of
-the configuration: [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook], [notify.smtp] and
-[notify.command]; docs/notify.md has an example of each. Without a channel you are not notified.`
+reports, its last notification, the answer of the other side, and its next quiet hours. Channels are
+sections of the configuration: [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook],
+[notify.smtp] and [notify.command]; docs/notify.md has an example of each. Without a channel you are not
+notified.`
 
 const notifyTestHelp = `Send a test through one channel, or through all, and print the answer of the other side.
 
