@@ -309,7 +309,8 @@ func TestRefuses(t *testing.T) {
 		"an address that is " +
 			"none": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "a b:4222"}, "not a valid address"},
 		"a port that is too " +
-			"high": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "127.0.0.1:64000"}, "not a valid address"},
+			"high": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "127.0.0.1:64000"},
+			"not a valid address"},
 		"a name that is in " +
 			"use": {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "desk", Named: true}, "use another name"},
 		"a name that is no name": {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "a b"}, "machine"},

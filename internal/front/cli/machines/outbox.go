@@ -51,7 +51,7 @@ func (a *app) outbox(ctx context.Context, f outboxFlags) error {
 
 func (a *app) showOutbox(list mail.Outbox) error {
 	if len(list.Letters) == 0 {
-		a.Out.Line("No mail is kept on this machine.")
+		a.Out.Line("Nothing is kept on this machine.")
 	}
 	for i := range list.Letters {
 		k := &list.Letters[i]
