@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a
-person see and join every conversation. Commands use the post office of this user, and start it when
-needed. Without a command, pennypost shows everything that needs you: in full screen on a terminal, and
-as a short list elsewhere.
+const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a person see and
+join every conversation. Commands use the post office of this user, and start it when needed. Without a
+command, pennypost shows everything that needs you: in full screen on a terminal, and as a short list
+elsewhere.
 
 The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working directory
 (shared by all its worktrees), else "default". The speaker is --as, else $PENNYPOST_AGENT, else the user.

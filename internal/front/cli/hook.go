@@ -19,8 +19,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-const hookHelp = `Answer a lifecycle hook of an agent's client, whose JSON arrives on standard input.
-Clients run this command once pennypost install has set them up; you never need to type it.
+const hookHelp = `Answer a lifecycle hook of an agent's client, whose JSON arrives on standard input. Clients run this
+command once pennypost install has set them up; you never need to type it.
 
 The agent is --as, else $PENNYPOST_AGENT, else the one in .pennypost.toml at the top of the project, else
 a name made from the client and the directory. If anything fails, the hook is silent and succeeds, within

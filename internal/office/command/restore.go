@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/office/backup"
 )
 
-const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input
-if FILE is "-". There must be nothing in it yet. Every file is checked and every room verified before the
+const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input if FILE
+is "-". There must be nothing in it yet. Every file is checked and every room verified before the
 directory is put in its place; after an error nothing is there. What verify found is printed; if it found
 problems, or if a room could not be opened when it was backed up, the exit status is 1.
 

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const archiveHelp = `Run retention now instead of at the next full hour: messages beyond the room's limits
-of age and count move to the archive, where pennypost history --archive finds them.`
+const archiveHelp = `Run retention now instead of at the next full hour: messages beyond the room's limits of age and
+count move to the archive, where pennypost history --archive finds them.`
 
 func newArchive(a *app) *cobra.Command {
 	return &cobra.Command{

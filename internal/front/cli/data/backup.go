@@ -16,10 +16,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to
-standard output if FILE is "-". Mail continues meanwhile: each room is copied as it is when its turn
-comes. FILE appears when it is complete. An existing file is replaced only with --force. If a room cannot
-be opened, its files are copied unchecked, the room is named, and the exit status is 1.
+const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard output
+if FILE is "-". Mail continues meanwhile: each room is copied as it is when its turn comes. FILE appears
+when it is complete. An existing file is replaced only with --force. If a room cannot be opened, its
+files are copied unchecked, the room is named, and the exit status is 1.
 
 The backup lets anyone who has it read all mail and act as anyone, so protect it like the data directory.
 It is not encrypted. Only you can read the file (mode 0600); with "-" the shell sets the mode. After a

@@ -9,10 +9,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const eraseHelp = `Remove a message and its text from every file of the room, the archive included. This
-cannot be undone. The journal keeps the fact that a message with this id was erased, and by whom. Only
-the user may erase. A message that is kept on this machine has no id yet: use pennypost outbox --withdraw
-KEY.`
+const eraseHelp = `Remove a message and its text from every file of the room, the archive included. This cannot be
+undone. The journal keeps the fact that a message with this id was erased, and by whom. Only the user may
+erase. A message that is kept on this machine has no id yet: use pennypost outbox --withdraw KEY.`
 
 func newErase(a *app) *cobra.Command {
 	return &cobra.Command{

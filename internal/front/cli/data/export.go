@@ -14,8 +14,8 @@ import (
 
 var exportFormats = []string{string(export.JSONL), string(export.JSON), string(export.Markdown)}
 
-const exportHelp = `Write every message of the room to standard output, archived messages first, each with
-its deliveries. jsonl is one JSON object per line, and json is one array of them; both can be imported.
+const exportHelp = `Write every message of the room to standard output, archived messages first, each with its
+deliveries. jsonl is one JSON object per line, and json is one array of them; both can be imported.
 markdown is for people.`
 
 func newExport(a *app) *cobra.Command {

@@ -16,10 +16,10 @@ import (
 	"pennypost/internal/mail/amq"
 )
 
-const importHelp = `Add the messages of an export, jsonl or json, to the room, with their ids and times.
-Messages whose ids the room already has are skipped, so an import can be repeated. Up to 2000 messages
-are added all or none: one invalid message rejects them all. A larger import runs in batches of 2000, and
-the batches before the invalid message stay. FILE "-" is standard input.
+const importHelp = `Add the messages of an export, jsonl or json, to the room, with their ids and times. Messages
+whose ids the room already has are skipped, so an import can be repeated. Up to 2000 messages are added
+all or none: one invalid message rejects them all. A larger import runs in batches of 2000, and the
+batches before the invalid message stay. FILE "-" is standard input.
 
 With --from amq, the argument is the root directory of AMQ, which contains agents. Ids, threads and read
 marks are kept; files that are not messages are listed and skipped. At the end the numbers of messages in

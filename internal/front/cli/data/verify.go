@@ -10,10 +10,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const verifyHelp = `Read the files of the room from the disk, check every line, and check the chain that
-joins each line to the previous one, through journal and archive. Lines that are damaged, set aside or
-missing are listed, and the exit status is then 1. This finds accidents, not forgery: a forger can also
-forge the checks.
+const verifyHelp = `Read the files of the room from the disk, check every line, and check the chain that joins each
+line to the previous one, through journal and archive. Lines that are damaged, set aside or missing are
+listed, and the exit status is then 1. This finds accidents, not forgery: a forger can also forge the
+checks.
 
 Without --repair nothing is changed. With it, unreadable lines are set aside, and lines that were set
 aside return where their sequence numbers are free. Nothing is deleted.`

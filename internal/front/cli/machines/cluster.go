@@ -20,9 +20,9 @@ import (
 	"pennypost/internal/wire/ownserver"
 )
 
-const clusterHelp = `Give several machines the same rooms. Each machine runs a post office and a NATS
-server, which Pennypost runs in a process of its own (pennypost-nats). With three machines each room is
-on three servers, and mail continues while any one of them is away; two machines are no safer than one.
+const clusterHelp = `Give several machines the same rooms. Each machine runs a post office and a NATS server, which
+Pennypost runs in a process of its own (pennypost-nats). With three machines each room is on three
+servers, and mail continues while any one of them is away; two machines are no safer than one.
 
 Type pennypost cluster init on the first machine, and the line that it prints on each other one. No
 further configuration or installation is needed. The machines know each other by their keys, and all
@@ -32,29 +32,29 @@ init, join, leave and remove change the list of machines. A change that would le
 majority of its servers is refused. To use NATS servers that you run yourself, name them in [journal] in
 config.toml instead.`
 
-const clusterInitHelp = `Create a cluster with this machine, and print a line to type on each of two
-others. New rooms are in the cluster once one has joined; a room in a file stays there until you move it:
-pennypost rooms move ROOM --to jetstream.
+const clusterInitHelp = `Create a cluster with this machine, and print a line to type on each of two others. New rooms
+are in the cluster once one has joined; a room in a file stays there until you move it: pennypost rooms
+move ROOM --to jetstream.
 
 The others reach this machine at --address, which needs two open ports: that one (4222 by default), and
 the one 2000 above it.`
 
-const clusterJoinHelp = `Join this machine to a cluster. The line to type is printed by pennypost cluster
-init and by pennypost cluster invite. When the command returns and there are three machines, each room is
-on all three.
+const clusterJoinHelp = `Join this machine to a cluster. The line to type is printed by pennypost cluster init and by
+pennypost cluster invite. When the command returns and there are three machines, each room is on all
+three.
 
 A machine with rooms in files does not join, because such a room hides the cluster's room of the same
 name. With --keep-rooms it joins anyway; pennypost rooms move ROOM --to jetstream brings them in.`
 
-const clusterRemoveHelp = `Remove a machine from the cluster, whether it is running or lost. The contents
-of its server are copied to the others first, and its key is void afterwards. The command is refused if
-fewer than three machines would be left, or if a room would lose the majority of its servers: add the new
+const clusterRemoveHelp = `Remove a machine from the cluster, whether it is running or lost. The contents of its
+server are copied to the others first, and its key is void afterwards. The command is refused if fewer
+than three machines would be left, or if a room would lose the majority of its servers: add the new
 machine first, then remove the old one. To return, a removed machine has to join again, under another
 name.`
 
-const clusterLeaveHelp = `Remove this machine from its cluster, as pennypost cluster remove does on
-another machine. The files of its server move to the directory "removed" in the data directory. The last
-machine can leave only when no rooms are in the cluster.`
+const clusterLeaveHelp = `Remove this machine from its cluster, as pennypost cluster remove does on another machine.
+The files of its server move to the directory "removed" in the data directory. The last machine can leave
+only when no rooms are in the cluster.`
 
 // clusterFlags are the flags of the subcommands of cluster.
 type clusterFlags struct {

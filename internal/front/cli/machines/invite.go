@@ -11,11 +11,11 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const inviteHelp = `Let another machine use this post office. The command prints one line; type it on that
-machine. From then on commands, hooks, MCP servers and pages work there as they do here. The code in the
-line lets one machine in, once, within 30 minutes. It contains the fingerprint of this post office's key,
-so the other machine talks to no other. Anyone who has the code can use it, so send it over a channel
-that you trust, such as ssh.
+const inviteHelp = `Let another machine use this post office. The command prints one line; type it on that machine.
+From then on commands, hooks, MCP servers and pages work there as they do here. The code in the line lets
+one machine in, once, within 30 minutes. It contains the fingerprint of this post office's key, so the
+other machine talks to no other. Anyone who has the code can use it, so send it over a channel that you
+trust, such as ssh.
 
 Without --room and --agent the machine has the same access to mail as this one: Pennypost identifies its
 programs there and holds them to their names, and the person there is you. With --room it enters only

@@ -21,10 +21,10 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const joinHelp = `Use the post office of another machine from this one. Type the line that pennypost
-invite printed there. The code contains the fingerprint of that post office's key, which is checked
-before anything is sent, and admits this machine there. From then on commands, hooks, MCP servers and
-doors here work as before, with the mail of that post office.
+const joinHelp = `Use the post office of another machine from this one. Type the line that pennypost invite printed
+there. The code contains the fingerprint of that post office's key, which is checked before anything is
+sent, and admits this machine there. From then on commands, hooks, MCP servers and doors here work as
+before, with the mail of that post office.
 
 The address, key and token are kept in remote.toml in the data directory, which only you can read.
 Joining again, with a new code, replaces them. pennypost leave undoes the join.
@@ -35,8 +35,8 @@ another data directory: PENNYPOST_HOME=DIR pennypost join URL CODE.`
 const joinExamples = `pennypost join https://192.168.1.5:8766 k3vq2mzt…
 pennypost join https://192.168.1.5:8766 k3vq2mzt… --name laptop-2`
 
-const leaveHelp = `Undo pennypost join: this machine uses its own post office again, and its token for the
-other one is revoked there. The mail stays where it is.
+const leaveHelp = `Undo pennypost join: this machine uses its own post office again, and its token for the other one
+is revoked there. The mail stays where it is.
 
 The command refuses while mail is kept on this machine because the other post office is unreachable,
 since it would be lost. --set-aside moves that mail to the directory "removed" in the data directory, and

@@ -14,23 +14,23 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each
-was last heard, the difference between its clock and the servers', its open rooms, the messages kept
-there until their rooms are reachable again, and its version. Then list the servers: whether each is
-heard, how often it syncs its data, whether its copies of rooms lag, how many more servers may fail
-before mail stops, erased text that their own logs may still contain, and the fix for each problem. For
-the machines that use this post office remotely, use pennypost invite --list.`
+const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each was last
+heard, the difference between its clock and the servers', its open rooms, the messages kept there until
+their rooms are reachable again, and its version. Then list the servers: whether each is heard, how often
+it syncs its data, whether its copies of rooms lag, how many more servers may fail before mail stops,
+erased text that their own logs may still contain, and the fix for each problem. For the machines that
+use this post office remotely, use pennypost invite --list.`
 
-const machinesRemoveHelp = `Forget a machine that will not return. Operations that need every machine,
-such as erasing a message from every disk, stop waiting for it, and its name becomes free. A machine that
-is still running is not removed. Only the user may remove one.`
+const machinesRemoveHelp = `Forget a machine that will not return. Operations that need every machine, such as erasing
+a message from every disk, stop waiting for it, and its name becomes free. A machine that is still
+running is not removed. Only the user may remove one.`
 
-const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers that this one uses. Each machine
-signs its messages with its own key, and a message counts only if it is signed by a machine of the room,
-even for those who have the servers' password. Without arguments, print the command that admits this
-machine: type it on a machine of those rooms, and carry it there over a channel that you trust. If the
-data directory of a machine was created again, admit the machine again, because its key is new. Machines
-of "pennypost cluster" are admitted by the code with which they join.`
+const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers that this one uses. Each machine signs its
+messages with its own key, and a message counts only if it is signed by a machine of the room, even for
+those who have the servers' password. Without arguments, print the command that admits this machine: type
+it on a machine of those rooms, and carry it there over a channel that you trust. If the data directory
+of a machine was created again, admit the machine again, because its key is new. Machines of "pennypost
+cluster" are admitted by the code with which they join.`
 
 func newMachines(a *app) *cobra.Command {
 	cmd := &cobra.Command{

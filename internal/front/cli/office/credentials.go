@@ -11,11 +11,11 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const credentialsHelp = `Credentials for your programs that have no terminal: cron, CI, services, editors.
-Such a program cannot be told apart from one that an agent left running, so the post office does not
-accept it as you without a credential: put it into PENNYPOST_TOKEN. With it the program reads, sends and
-marks in your name. It cannot answer questions to you, or make tokens, links, invitations or roles. Its
-messages say that they are from a program of yours. In an agent's session the credential has no effect.
+const credentialsHelp = `Credentials for your programs that have no terminal: cron, CI, services, editors. Such a
+program cannot be told apart from one that an agent left running, so the post office does not accept it
+as you without a credential: put it into PENNYPOST_TOKEN. With it the program reads, sends and marks in
+your name. It cannot answer questions to you, or make tokens, links, invitations or roles. Its messages
+say that they are from a program of yours. In an agent's session the credential has no effect.
 
 Without a subcommand, the valid credentials are listed. A credential is shown once, when it is made.`
 

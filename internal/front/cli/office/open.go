@@ -16,10 +16,10 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The
-command makes a link that logs in one browser, once, within ten minutes. Anyone who has the link can act
-as you, so do not share it. The browser stays logged in until you log out, until you have not used it for
-12 hours, or for 30 days.
+const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The command
+makes a link that logs in one browser, once, within ten minutes. Anyone who has the link can act as you,
+so do not share it. The browser stays logged in until you log out, until you have not used it for 12
+hours, or for 30 days.
 
 If no browser can be opened, as in a shell over ssh, the link is printed. --print prints it and opens
 nothing.

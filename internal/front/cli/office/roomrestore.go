@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-const restoreHelp = `Repair a room on the NATS servers whose stream was deleted, truncated, or given
-limits. Every machine that has used the room has a copy of it. The command compares the copies with each
-other and with the stream, shows the result, asks, and makes the machine with the fullest copy write the
-stream again. Mail waits meanwhile. Events that only another copy has are appended when that machine
-reads the room again.
+const restoreHelp = `Repair a room on the NATS servers whose stream was deleted, truncated, or given limits. Every
+machine that has used the room has a copy of it. The command compares the copies with each other and with
+the stream, shows the result, asks, and makes the machine with the fullest copy write the stream again.
+Mail waits meanwhile. Events that only another copy has are appended when that machine reads the room
+again.
 
 A complete stream is not changed. After an interruption, run the command again. Only the user may restore
 a room.`

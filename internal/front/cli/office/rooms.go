@@ -18,20 +18,20 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const roomsHelp = `List the rooms of the post office. The room that commands use here is marked; see
---room. The first message, or the first agent, in a room creates it.`
+const roomsHelp = `List the rooms of the post office. The room that commands use here is marked; see --room. The first
+message, or the first agent, in a room creates it.`
 
-const roomsRemoveHelp = `Remove a room from the post office. All waits and watches there end, the tokens
-of its agents become void, and agents that still run there are refused. Nothing is deleted: the journal,
-the archive and all other files of the room move, unchanged, into the directory "removed" in the data
-directory, and the answer names the new path. To restore the room, stop the post office and move them
-back into "rooms". Foreign mailboxes that were bridged to the room stay as they are.
+const roomsRemoveHelp = `Remove a room from the post office. All waits and watches there end, the tokens of its agents
+become void, and agents that still run there are refused. Nothing is deleted: the journal, the archive
+and all other files of the room move, unchanged, into the directory "removed" in the data directory, and
+the answer names the new path. To restore the room, stop the post office and move them back into "rooms".
+Foreign mailboxes that were bridged to the room stay as they are.
 
 The command asks first, unless --yes is given. Only the user may remove a room.`
 
-const roomsMoveHelp = `Move a room to the NATS servers that config.toml names, where the post offices of
-other machines share it, or back to a file on this machine. Mail continues meanwhile; calls wait only for
-a moment at the end. Everything moves: messages, marks, sequence numbers, the archive, bridges. After an
+const roomsMoveHelp = `Move a room to the NATS servers that config.toml names, where the post offices of other
+machines share it, or back to a file on this machine. Mail continues meanwhile; calls wait only for a
+moment at the end. Everything moves: messages, marks, sequence numbers, the archive, bridges. After an
 interruption, run the command again: it continues where it stopped.
 
 With --to shard:N, a room on the servers moves to that shard, a stream that rooms share there; pennypost

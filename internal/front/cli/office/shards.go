@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-const shardsHelp = `List the shards: the streams that the rooms on the NATS servers share. Each line shows
-the number of rooms and events in a shard, its size, and the server that leads it.
+const shardsHelp = `List the shards: the streams that the rooms on the NATS servers share. Each line shows the number
+of rooms and events in a shard, its size, and the server that leads it.
 
 With a number, add shards until there are that many, at most 64. New rooms are spread over all of them. A
 room stays in its shard until you move it: pennypost rooms move ROOM --to shard:N. Four are enough for

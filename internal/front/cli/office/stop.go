@@ -8,9 +8,9 @@ import (
 	"pennypost/internal/front/cli"
 )
 
-const stopHelp = `Stop the post office and wait until it has ended. Running calls are finished, waits and
-watches are ended, and journals are closed. Nothing that was acknowledged is lost. If no post office is
-running, there is nothing to do, and the exit status is 0.`
+const stopHelp = `Stop the post office and wait until it has ended. Running calls are finished, waits and watches are
+ended, and journals are closed. Nothing that was acknowledged is lost. If no post office is running,
+there is nothing to do, and the exit status is 0.`
 
 func newStop(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -15,9 +15,9 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-const agentsHelp = `List the agents of the room: their task, their state, and the amount of mail waiting
-for them, at most --limit agents. --all-rooms lists the agents of all rooms, for you only, not for
-agents; closed rooms are listed as they were. The commands below change the roster.`
+const agentsHelp = `List the agents of the room: their task, their state, and the amount of mail waiting for them, at
+most --limit agents. --all-rooms lists the agents of all rooms, for you only, not for agents; closed
+rooms are listed as they were. The commands below change the roster.`
 
 func newAgents(a *app) *cobra.Command {
 	cmd := newRoster(a, &cobra.Command{
@@ -197,9 +197,9 @@ func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence 
 	return p
 }
 
-const registerHelp = `Put an agent on the roster, or change its entry. Mail belongs to the agent's name,
-and the next session with that name finds it. If a live session holds the name, the new agent is called
-NAME-2, unless it takes over, which the journal records. The answer gives the agent's final name.`
+const registerHelp = `Put an agent on the roster, or change its entry. Mail belongs to the agent's name, and the next
+session with that name finds it. If a live session holds the name, the new agent is called NAME-2, unless
+it takes over, which the journal records. The answer gives the agent's final name.`
 
 func newAgentsRegister(a *app) *cobra.Command {
 	var f presenceFlags
@@ -295,8 +295,8 @@ func newAgentsRetire(a *app) *cobra.Command {
 	}
 }
 
-const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room
-only. The token is shown only here, and stored as a hash. The agent's previous token becomes void.
+const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room only. The
+token is shown only here, and stored as a hash. The agent's previous token becomes void.
 
 With --guest the token is for another person's program: it is valid for A2A only, and its messages are
 marked as from outside.`
@@ -334,10 +334,10 @@ func newAgentsRename(a *app) *cobra.Command {
 	}
 }
 
-const mergeHelp = `Merge an agent into another, or into you: for an agent that turned out to be the same
-as another, such as one that returned as NAME-2, and for a name that is yours. Everything of FROM becomes
-INTO's: its mail, read or not, its threads, its open questions, its roles and tags. Its name leads to
-INTO, permanently. Its token becomes void. FROM must have no running session. This cannot be undone.`
+const mergeHelp = `Merge an agent into another, or into you: for an agent that turned out to be the same as another,
+such as one that returned as NAME-2, and for a name that is yours. Everything of FROM becomes INTO's: its
+mail, read or not, its threads, its open questions, its roles and tags. Its name leads to INTO,
+permanently. Its token becomes void. FROM must have no running session. This cannot be undone.`
 
 func newAgentsMerge(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-const attachHelp = `Bring the session of an agent to the front. In tmux, your client switches to its pane;
-outside of tmux, this terminal shows it. A session in a terminal of its own is brought to the front if
-that terminal can be controlled: kitty with listen_on, WezTerm, and on macOS iTerm2 and Terminal. For a
-session that has ended, or cannot be shown, the command that resumes it is printed. Nothing is typed into
-the session, and no mail is marked.`
+const attachHelp = `Bring the session of an agent to the front. In tmux, your client switches to its pane; outside of
+tmux, this terminal shows it. A session in a terminal of its own is brought to the front if that terminal
+can be controlled: kitty with listen_on, WezTerm, and on macOS iTerm2 and Terminal. For a session that
+has ended, or cannot be shown, the command that resumes it is printed. Nothing is typed into the session,
+and no mail is marked.`
 
 func newAttach(a *app) *cobra.Command {
 	return &cobra.Command{

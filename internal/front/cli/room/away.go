@@ -12,10 +12,9 @@ import (
 	"pennypost/internal/wire"
 )
 
-const awayHelp = `Tell the post office that you are away from your agents' terminals. Clients that hide
-their dialog while a hook waits, such as subagents of Claude Code, Qwen Code and the Copilot CLI, then
-wait for your answer from the pages, your phone or another terminal, and show no dialog. It ends by
-itself.
+const awayHelp = `Tell the post office that you are away from your agents' terminals. Clients that hide their dialog
+while a hook waits, such as subagents of Claude Code, Qwen Code and the Copilot CLI, then wait for your
+answer from the pages, your phone or another terminal, and show no dialog. It ends by itself.
 
 Without --for, show for whom this is on. AGENT is one agent of the room; without it, all agents of all
 rooms. --back ends it, for AGENT or for all. Only you can do this: on the pages, with your phone, or in a

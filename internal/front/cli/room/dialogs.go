@@ -13,10 +13,9 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const dialogsHelp = `List the dialogs of agents' clients that wait for you: permissions, plans, questions
-with options. They are the clients' own dialogs, not mail: no agent reads them. With ID, or its
-beginning, print the whole dialog, the model's own justification below it, and the answers that can be
-given here.
+const dialogsHelp = `List the dialogs of agents' clients that wait for you: permissions, plans, questions with
+options. They are the clients' own dialogs, not mail: no agent reads them. With ID, or its beginning,
+print the whole dialog, the model's own justification below it, and the answers that can be given here.
 
 Text beside a bar is the dialog's text, complete; invisible characters are written out, such as ⟨U+202E⟩.
 The model's justification is unchecked.

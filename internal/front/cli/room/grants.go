@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const grantHelp = `Let the sessions of an agent's client be an agent that needs your permission: the
-orchestrator, or an agent that already exists. Such a name comes from their command line, or from the
-file .pennypost.toml of their project. The grant applies from their next session on. When a session asks
-for a name, a card on your desk asks you; your answer there records the same grant.
+const grantHelp = `Let the sessions of an agent's client be an agent that needs your permission: the orchestrator, or
+an agent that already exists. Such a name comes from their command line, or from the file .pennypost.toml
+of their project. The grant applies from their next session on. When a session asks for a name, a card on
+your desk asks you; your answer there records the same grant.
 
 Without --dir the grant applies wherever the client works, without --client to any client. --refuse takes
 it back, or refuses before a session asks.`

@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-const historyHelp = `List messages of the whole room, for any recipient, newest last. If you give several
-conditions, all must match. --search takes words, in any order, which may be parts of longer words, and
-"phrases" in double quotes, in which any white space matches a space; case does not matter. A time is
-"yesterday", "monday 9:00", "2026-05-10", "2026-05-10 14:00", or an age: 2h, 7d. --until includes the
-whole day. With --archive, messages that retention has moved to the archive are searched too. If more
-than N messages match, the newest are listed.
+const historyHelp = `List messages of the whole room, for any recipient, newest last. If you give several conditions,
+all must match. --search takes words, in any order, which may be parts of longer words, and "phrases" in
+double quotes, in which any white space matches a space; case does not matter. A time is "yesterday",
+"monday 9:00", "2026-05-10", "2026-05-10 14:00", or an age: 2h, 7d. --until includes the whole day. With
+--archive, messages that retention has moved to the archive are searched too. If more than N messages
+match, the newest are listed.
 
 --all-rooms searches all open rooms, and the 16 most recently used closed rooms, for you only, not for
 agents. The other rooms are named; search them one by one with --room. The arguments for earlier messages

@@ -12,9 +12,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const inboxHelp = `List the mail that waits in your mailbox, oldest first. This changes nothing: no
-message is marked, and senders see no difference. To print bodies, use pennypost read. --place snoozed
-lists your snoozed mail, --place archived your archived mail.
+const inboxHelp = `List the mail that waits in your mailbox, oldest first. This changes nothing: no message is marked,
+and senders see no difference. To print bodies, use pennypost read. --place snoozed lists your snoozed
+mail, --place archived your archived mail.
 
 Questions come first, marked with a question mark, even if you have read or archived them: until you
 answer or decline them (pennypost decline), or their sender withdraws them. Snoozed mail returns at its

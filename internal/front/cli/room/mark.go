@@ -11,9 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a
-message again changes nothing. If a message does not exist, the others are marked and the exit status is
-3.
+const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a message again
+changes nothing. If a message does not exist, the others are marked and the exit status is 3.
 
 Archived mail no longer waits, but stays in the history. Snoozed mail is unread, and stays out of your
 inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or "2026-05-10 14:00"; a day without

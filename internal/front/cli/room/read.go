@@ -12,9 +12,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const readHelp = `Print messages with their bodies: those given by ID, else the unread ones in your
-mailbox. They stay unread unless --mark is given. The sender can see that the text was presented to you.
-The options of a question are listed, with the command to type.
+const readHelp = `Print messages with their bodies: those given by ID, else the unread ones in your mailbox. They stay
+unread unless --mark is given. The sender can see that the text was presented to you. The options of a
+question are listed, with the command to type.
 
 ` + whichHelp + `
 

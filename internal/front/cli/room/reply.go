@@ -12,16 +12,16 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-const replyHelp = `Reply to the sender of a message. A reply to a question answers it, and settles it. The
-message is marked read. TEXT comes from the arguments, from --body, or, with neither or with "-", from
-standard input.
+const replyHelp = `Reply to the sender of a message. A reply to a question answers it, and settles it. The message is
+marked read. TEXT comes from the arguments, from --body, or, with neither or with "-", from standard
+input.
 
 ` + whichHelp
 
-const answerHelp = `Answer a question with one of its options, by number or by text, or a review-request
-with a verdict: approved, changes-requested or blocked. pennypost read lists the options with their
-numbers. Text after the option is added to the answer. A question without options takes any TEXT. The
-question is marked read.
+const answerHelp = `Answer a question with one of its options, by number or by text, or a review-request with a
+verdict: approved, changes-requested or blocked. pennypost read lists the options with their numbers.
+Text after the option is added to the answer. A question without options takes any TEXT. The question is
+marked read.
 
 ID may also be that of a dialog, d-…, which an agent's client shows: see pennypost dialogs. OPTION is
 then the number of an answer, its label, or allow or deny, and TEXT goes to the model where the answer
@@ -140,9 +140,9 @@ func newAnswer(a *app) *cobra.Command {
 	}
 }
 
-const adoptHelp = `Answer a question in the words of a suggestion. An answer from an agent that was not
-asked is a suggestion: it does not settle the question until the user, or an agent that was asked, adopts
-it. pennypost read shows the suggestions below the question.`
+const adoptHelp = `Answer a question in the words of a suggestion. An answer from an agent that was not asked is a
+suggestion: it does not settle the question until the user, or an agent that was asked, adopts it.
+pennypost read shows the suggestions below the question.`
 
 func newAdopt(a *app) *cobra.Command {
 	return &cobra.Command{

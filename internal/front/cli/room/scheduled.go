@@ -51,10 +51,10 @@ func dueTime(at mail.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-const scheduledHelp = `List the mail that waits to be sent: its id, time, sender, recipients and subject.
-You see all of it, an agent sees its own. A message waits if it was sent with --at, --in or --every. It
-is sent once, even if the post office was off at its time; if several times have passed meanwhile, it is
-sent once for all of them.`
+const scheduledHelp = `List the mail that waits to be sent: its id, time, sender, recipients and subject. You see all
+of it, an agent sees its own. A message waits if it was sent with --at, --in or --every. It is sent once,
+even if the post office was off at its time; if several times have passed meanwhile, it is sent once for
+all of them.`
 
 func newScheduled(a *app) *cobra.Command {
 	cmd := &cobra.Command{

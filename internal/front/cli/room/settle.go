@@ -11,20 +11,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-const declineHelp = `Decline to answer a question or to review. The sender gets your refusal as the
-answer, and is woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or
-archiving a question does not settle it.
+const declineHelp = `Decline to answer a question or to review. The sender gets your refusal as the answer, and is
+woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or archiving a question
+does not settle it.
 
 ` + whichHelp
 
-const withdrawHelp = `Withdraw a question that you no longer want answered. Its recipients see that it was
-withdrawn; it no longer counts as unread, and wakes no agent. Only its sender, and the user, may withdraw
-a question.`
+const withdrawHelp = `Withdraw a question that you no longer want answered. Its recipients see that it was withdrawn;
+it no longer counts as unread, and wakes no agent. Only its sender, and the user, may withdraw a
+question.`
 
-const waitingHelp = `List who waits for whom because of open questions, reviews, plans and permissions,
-the longest wait first. If the one who should answer also waits, the whole chain is shown; a circle is
-named, whichever of its questions closes it. --all-rooms lists all rooms, for you only, not for agents;
-closed rooms are listed as they were.`
+const waitingHelp = `List who waits for whom because of open questions, reviews, plans and permissions, the longest
+wait first. If the one who should answer also waits, the whole chain is shown; a circle is named,
+whichever of its questions closes it. --all-rooms lists all rooms, for you only, not for agents; closed
+rooms are listed as they were.`
 
 func newDecline(a *app) *cobra.Command {
 	reason := mail.DeclinedBody

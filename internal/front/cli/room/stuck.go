@@ -15,11 +15,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const stuckHelp = `List the mail that does not move, with the reason and the command that helps: mail held
-because no agent has the role, dead letters of agents that are gone, mail that an agent should have
-looked at by now, and mail that expired unread. Also named are agents that wait for claims of others,
-agents that wait for each other in a circle, and erased messages that are not yet gone from every
-machine.
+const stuckHelp = `List the mail that does not move, with the reason and the command that helps: mail held because no
+agent has the role, dead letters of agents that are gone, mail that an agent should have looked at by
+now, and mail that expired unread. Also named are agents that wait for claims of others, agents that wait
+for each other in a circle, and erased messages that are not yet gone from every machine.
 
 The messages are numbered: pennypost read 1 prints the first. --all-rooms lists all rooms, for you only,
 not for agents; closed rooms are listed as they were.`

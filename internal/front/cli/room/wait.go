@@ -11,9 +11,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const waitHelp = `Wait for an unread message in your mailbox, print it, and exit with status 0. A message
-that is already there counts. After the timeout the exit status is 4. The message stays unread; the
-sender can see that its text was presented to you.
+const waitHelp = `Wait for an unread message in your mailbox, print it, and exit with status 0. A message that is
+already there counts. After the timeout the exit status is 4. The message stays unread; the sender can
+see that its text was presented to you.
 
 With --until, wait for something else: 'agent:NAME idle' (its turn is over, or it has gone), 'path FILE
 free' (nobody else holds it: see pennypost claims), or 'question ID settled'.`

@@ -11,9 +11,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const watchHelp = `Print mail as it is sent, until ^C: its time, sender, recipients, type, subject and the
-beginning of its text. --all prints every event of the room, including receipts, changes of the roster
-and answers, each with its sequence number (SEQ).
+const watchHelp = `Print mail as it is sent, until ^C: its time, sender, recipients, type, subject and the beginning
+of its text. --all prints every event of the room, including receipts, changes of the roster and answers,
+each with its sequence number (SEQ).
 
 The watch continues when the post office is restarted. To continue later where a watch ended, give the
 last SEQ to --after; --after 0 begins with the first event. In a pipe and with --json, mail also has its

@@ -13,9 +13,9 @@ import (
 )
 
 // whichHelp explains how to name messages in a command.
-const whichHelp = `ID is the id of a message or the beginning of one, its number in the last list on this
-terminal (for 12 hours), or "last": the newest message of your mailbox that this terminal has shown, or
-else the newest that came.`
+const whichHelp = `ID is the id of a message or the beginning of one, its number in the last list on this terminal
+(for 12 hours), or "last": the newest message of your mailbox that this terminal has shown, or else the
+newest that came.`
 
 // candidates is how many messages are named if several ids begin with the same text.
 const candidates = 5

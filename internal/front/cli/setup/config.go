@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const configHelp = `The configuration is config.toml in the data directory. It is optional. An unknown key
-is an error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve take
+const configHelp = `The configuration is config.toml in the data directory. It is optional. An unknown key is an
+error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve take
 precedence. A post office reads the file when it starts. "config init" writes a file that has every key,
 commented out, and never replaces an existing one.`
 

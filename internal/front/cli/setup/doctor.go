@@ -25,10 +25,9 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const doctorHelp = `Check this program, the data directory, the post office, and the programs that agent
-clients are configured to start. Each program that a client starts is tried in a data directory of its
-own, which is removed afterwards. Nothing of yours is changed. Each problem is shown with the command
-that fixes it.
+const doctorHelp = `Check this program, the data directory, the post office, and the programs that agent clients are
+configured to start. Each program that a client starts is tried in a data directory of its own, which is
+removed afterwards. Nothing of yours is changed. Each problem is shown with the command that fixes it.
 
 The exit status is 0 if all is well and 1 otherwise.`
 

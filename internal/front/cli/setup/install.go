@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the
-hooks that tell the agent about its mail. Without CLIENT, list the known clients and what is installed.
+const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the hooks that
+tell the agent about its mail. Without CLIENT, list the known clients and what is installed.
 
 If a client asks you before it uses a tool, Pennypost's tools are allowed, and no others, because an
 agent that is alone would wait at that question. --ask omits this, or removes it again.
@@ -39,9 +39,9 @@ stays beside it until the next one.
 CLIENT is one of:
 `
 
-const kitInstallHelp = `Add to this project the files that agents of this dialect use: the scripts, which
-run Pennypost with the same flags; the hook that shows the mail at session start; and the instructions
-that tell the agent when to look again. From then on the project's mailbox is kept in step.
+const kitInstallHelp = `Add to this project the files that agents of this dialect use: the scripts, which run
+Pennypost with the same flags; the hook that shows the mail at session start; and the instructions that
+tell the agent when to look again. From then on the project's mailbox is kept in step.
 
 The content of the files is kept. If the project already has scripts of these names, it keeps them, and
 none of ours are added; they continue to work, in step with the room. With --replace ours take their

@@ -30,8 +30,8 @@ const notifyPairHelp = `Make a code that pairs a chat with its channel, so that 
 Send the code to the bot within ten minutes, from a private chat with it. From then on the bot obeys you
 in that chat, and nobody else. An earlier pairing ends.`
 
-const notifyUnpairHelp = `End the pairing of a channel's chat. The bot no longer obeys it, and sends no
-notifications there, until a chat is paired again.`
+const notifyUnpairHelp = `End the pairing of a channel's chat. The bot no longer obeys it, and sends no notifications
+there, until a chat is paired again.`
 
 func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{

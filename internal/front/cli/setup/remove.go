@@ -12,9 +12,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const removeHelp = `Undo pennypost setup, and ask before each step: remove Pennypost from the settings of
-the clients, remove the service, the links on the PATH and the additions to config.toml, stop the post
-office, and, if you agree, delete the mail and your token.
+const removeHelp = `Undo pennypost setup, and ask before each step: remove Pennypost from the settings of the clients,
+remove the service, the links on the PATH and the additions to config.toml, stop the post office, and, if
+you agree, delete the mail and your token.
 
 A file that is unchanged since setup is restored byte for byte; your own changes stay, and are named.
 Project installations (--project) are removed in the project: pennypost uninstall CLIENT --project. Mail

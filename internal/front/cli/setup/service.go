@@ -15,9 +15,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const serviceHelp = `Let the system run the post office: a systemd unit of this user, or a launchd agent
-on macOS. This is optional, because commands start a post office when none is running. It is for a
-machine where one should always run, for instance because you keep its pages open.
+const serviceHelp = `Let the system run the post office: a systemd unit of this user, or a launchd agent on macOS.
+This is optional, because commands start a post office when none is running. It is for a machine where
+one should always run, for instance because you keep its pages open.
 
 A post office that a command started keeps running until pennypost stop; then the system starts its own.`
 
