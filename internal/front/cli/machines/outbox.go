@@ -12,7 +12,7 @@ import (
 )
 
 const outboxHelp = `List the mail that is kept on this machine because its room is unreachable: the recipients, how
-long it has waited, and why. It is sent by itself when the room is reachable again, in each sender's
+long it has waited, and why. It is sent automatically when the room is reachable again, in each sender's
 order. Mail that was refused then is listed first, with the reason, until you dismiss it.
 
 --withdraw removes a message, waiting or refused. It is not sent, and its text is removed from the disk

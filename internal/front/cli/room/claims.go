@@ -19,7 +19,7 @@ import (
 )
 
 const claimsHelp = `List the claims of the room: who holds which file, directory or name, since when and why. Agents
-that share a worktree claim the files that they write by themselves; the commands below do the same by
+that share a worktree automatically claim the files that they write; the commands below do the same by
 hand, for you, for agents and for scripts.
 
 WHAT is a path (a directory includes everything in it; a pattern goes in quotes, such as 'src/**/*.go'),

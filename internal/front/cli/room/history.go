@@ -14,7 +14,7 @@ import (
 const historyHelp = `List messages of the whole room, for any recipient, newest last. If you give several conditions,
 all must match. --search takes words, in any order, which may be parts of longer words, and "phrases" in
 double quotes, in which any white space matches a space; case does not matter. A time is "yesterday",
-"monday 9:00", "2026-05-10", "2026-05-10 14:00", or an age: 2h, 7d. --until includes the whole day. With
+"monday 9:00", "2026-05-10", "2026-05-10 14:00", or an age: 2h, 7d. --until DAY includes that day. With
 --archive, messages that retention has moved to the archive are searched too. If more than N messages
 match, the newest are listed.
 

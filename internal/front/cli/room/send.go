@@ -30,7 +30,8 @@ another room. Further addresses may follow as arguments.
 
 The body comes from --body, from the last argument if that is not an address (it contains a space, or no
 agent has that name), or from standard input. The type decides who is woken; the default is custom, with
---option question, and with --verdict review-result. The types are %s.
+--option question, and with --verdict review-result. The types are
+%s.
 
 The answer names each recipient, how far the message has got, and whether the recipient will be woken.`
 
