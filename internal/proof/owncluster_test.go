@@ -109,7 +109,7 @@ func TestThreeCommands(t *testing.T) {
 		t.Fatalf("init says:\n%s", said)
 	}
 	began := time.Now()
-	two.says("(?s)in the cluster now, as two.*10.97.0.2:4222", append(strings.Fields(lines[0][1]), "--name", "two")...)
+	two.says("(?s)now in the cluster, as two.*10.97.0.2:4222", append(strings.Fields(lines[0][1]), "--name", "two")...)
 	t.Logf("the second is in after %v", time.Since(began).Round(time.Millisecond))
 	began = time.Now()
 	three.says("(?s)10.97.0.3:4222.*One more of them may "+

@@ -126,7 +126,7 @@ func TestOwnCluster(t *testing.T) {
 	box := newOffice(t)
 	all["box"] = box
 	lets(t, laptop, box, "box")
-	says(t, desk, `tower is out of the cluster`, "cluster", "remove", "tower")
+	says(t, desk, `tower has left the cluster`, "cluster", "remove", "tower")
 	says(t, box, `(?s)box +up.*One more of them may fail`, "cluster", "status")
 	laptop.lose(t)
 	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the "+
@@ -221,9 +221,9 @@ func TestOwnClusterRefuses(t *testing.T) {
 			t.Errorf("%q: exit %d, %s%s, want %q", args, r.code, r.stdout, r.stderr, says)
 		}
 	}
-	refused(o, "is in no cluster", "cluster", "status")
-	refused(o, "is in no cluster", "cluster", "leave")
-	refused(o, "is in no cluster", "cluster", "invite")
+	refused(o, "is not in a cluster", "cluster", "status")
+	refused(o, "is not in a cluster", "cluster", "leave")
+	refused(o, "is not in a cluster", "cluster", "invite")
 	refused(o, "needs an address and a code", "cluster", "join", m[2])
 	refused(o, "acts on this machine", "cluster", "status", "--remote", "https://127.0.0.1:1")
 	agent := *o
@@ -231,7 +231,7 @@ func TestOwnClusterRefuses(t *testing.T) {
 	refused(&agent, "agent", "cluster", "init", "--address", at)
 
 	o.must(t, "send", "--room", "old", "--to", "user", "--body", "In a file.")
-	refused(o, "would hide those of their names in the cluster: old", "cluster", "join", m[2], m[3], "--address", at)
+	refused(o, "would hide the cluster's rooms of the same names: old", "cluster", "join", m[2], m[3], "--address", at)
 	o.must(t, "cluster", "join", m[2], m[3], "--address", at, "--name", "laptop", "--keep-rooms")
 	says(t, o, "In a file", "inbox", "--room", "old")
 	says(t, desk, "mail was sent|msg_", "send", "--room", "new", "--to", "user", "--body", "On two servers.")

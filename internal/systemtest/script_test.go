@@ -40,7 +40,7 @@ func TestScriptsInBothEras(t *testing.T) {
 
 func scripts(dir string, env ...string) testscript.Params {
 	return testscript.Params{
-		Dir:   dir, ContinueOnError: true,
+		Dir:   dir,
 		Cmds:  commands(),
 		Setup: func(e *testscript.Env) error { return setUp(e, env) },
 		Condition: func(name string) (bool, error) {

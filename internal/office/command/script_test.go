@@ -63,7 +63,7 @@ var programs = make(map[string][2]string)
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
-		RequireExplicitExec: true, ContinueOnError: true,
+		RequireExplicitExec: true,
 		Setup:               environment,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "saveid": saveID, "race": race, "until": until,
