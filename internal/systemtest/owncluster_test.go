@@ -119,7 +119,7 @@ func TestOwnCluster(t *testing.T) {
 	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the tower.")
 	says(t, laptop, "Without the tower", "inbox", "--room", "lab")
 	if r := desk.run("cluster", "remove", "tower"); r.code == 0 || !strings.Contains(r.stderr, "was not removed: "+
-		"too few") {
+		"fewer than three") {
 		t.Errorf("removing one of three: exit %d %s%s", r.code, r.stdout, r.stderr)
 	}
 
