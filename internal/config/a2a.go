@@ -14,7 +14,7 @@ type A2A struct {
 func (a *A2A) check(section string) error {
 	for _, n := range a.Publish {
 		if name, err := mail.ParseName(string(n)); err != nil || name == mail.User {
-			return bad(section+".a2a", "publish holds %q, which is no agent's name", n)
+			return bad(section+".a2a", "publish holds %q, which is not an agent's name", n)
 		}
 	}
 	return nil
@@ -22,9 +22,9 @@ func (a *A2A) check(section string) error {
 
 func (a *A2A) rows() []row {
 	return []row{
-		{name: "enabled", value: a.Enabled, about: "let guests in who speak A2A, each by a token of its own"},
-		{name: "publish", value: a.Publish, about: "agents that guests may write to by name"},
+		{name: "enabled", value: a.Enabled, about: "let A2A guests in, each with a token of its own"},
+		{name: "publish", value: a.Publish, about: "agents that guests may address by name"},
 		{name: "push_to_private_addresses", value: a.Private,
-			about: "push notifications may go to this machine and its networks"},
+			about: "allow push notifications to this machine and its networks"},
 	}
 }

@@ -73,13 +73,13 @@ func CheckMember(m *Member) error {
 		return err
 	}
 	if _, err := x509.ParsePKIXPublicKey(m.Key); err != nil {
-		return mail.Errorf(mail.Invalid, "the key of machine %s cannot be read", m.Machine)
+		return mail.Errorf(mail.Invalid, "cannot read the key of machine %s", m.Machine)
 	}
 	host, port, err := net.SplitHostPort(m.Address)
 	n, bad := strconv.Atoi(port)
 	if err != nil || bad != nil || !isHost(host) || n < 1 || n > 65535-routesAbove {
-		return mail.Errorf(mail.Invalid, "%q is not an address of a machine of a cluster: write HOST, or HOST:PORT "+
-			"with a port up to %d", m.Address, 65535-routesAbove)
+		return mail.Errorf(mail.Invalid, "%q is not a valid address of a cluster machine: write HOST, or "+
+			"HOST:PORT with a port up to %d", m.Address, 65535-routesAbove)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (j *Journal) SigningKey(h Home) (ed25519.PrivateKey, error) {
 	}
 	key, ok := cert.PrivateKey.(ed25519.PrivateKey)
 	if !ok {
-		return nil, mail.Errorf(mail.Invalid, "%s holds no Ed25519 key", path)
+		return nil, mail.Errorf(mail.Invalid, "%s contains no Ed25519 key", path)
 	}
 	return key, nil
 }
@@ -168,7 +168,7 @@ func LoadCluster(h Home) (*Cluster, error) {
 		err = errors.Join(err, CheckMember(&c.Members[i]))
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "%s does not say which cluster this machine is in: %w", h.Cluster(), err)
+		return nil, mail.Errorf(mail.Invalid, "%s does not describe this machine's cluster: %w", h.Cluster(), err)
 	}
 	return &c, nil
 }

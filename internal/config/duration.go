@@ -50,7 +50,7 @@ func ParseDuration(s string) (Duration, error) {
 }
 
 func notDuration(s string) error {
-	return mail.Errorf(mail.Invalid, "%q is not a span of time: write it like 30s, 10m, 4h, 7d or 2w", s)
+	return mail.Errorf(mail.Invalid, "%q is not a duration: write it like 30s, 10m, 4h, 7d or 2w", s)
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

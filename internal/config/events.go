@@ -10,7 +10,7 @@ type Events struct {
 
 func (e *Events) rows() []row {
 	return []row{
-		{name: "webhooks", value: e.Webhooks, about: "holders of tokens may have events sent to an https address"},
+		{name: "webhooks", value: e.Webhooks, about: "let holders of tokens have events sent to an https address"},
 		{name: "webhooks_to_private_addresses", value: e.Private,
 			about: "also to this machine and its networks, and without TLS"},
 	}

@@ -87,7 +87,8 @@ func bad(section, format string, args ...any) error {
 // check returns what is wrong within t.
 func (t *TLS) check() error {
 	if (t.Cert == "") != (t.Key == "") {
-		return bad("tls", "has cert or key alone: name both files, or neither, and one is made")
+		return bad("tls", "has only one of cert and key: name both files, or neither; without them a certificate "+
+			"is made")
 	}
 	u, ok := address(t.URL, "https")
 	if t.URL != "" && (!ok || u.Path != "" && u.Path != "/") {
@@ -211,7 +212,7 @@ func (c *Config) Check() error {
 		return err
 	}
 	if c.TokenSocket != "" && !filepath.IsAbs(c.TokenSocket) {
-		return mail.Errorf(mail.Invalid, "token_socket is %q; write a whole path, like %q", c.TokenSocket,
+		return mail.Errorf(mail.Invalid, "token_socket is %q; write an absolute path, like %q", c.TokenSocket,
 			"/srv/agents/pennypost.sock")
 	}
 	if err := c.checkListen(); err != nil {
@@ -246,7 +247,7 @@ func (r *Room) check(section string) error {
 	}
 	for _, ns := range r.TagNamespaces {
 		if _, err := mail.ParseRole(ns); err != nil || ns == "agent" || ns == "role" || ns == "far" {
-			return bad(section, "tag_namespaces holds %q; use plain words other than agent, role and far", ns)
+			return bad(section, "tag_namespaces contains %q; use plain words other than agent, role and far", ns)
 		}
 	}
 	for _, n := range r.Orchestrators {
@@ -255,10 +256,10 @@ func (r *Room) check(section string) error {
 		}
 	}
 	if rules := policy.ClaimRules(); r.Claims != "" && !slices.Contains(rules, policy.ClaimRule(r.Claims)) {
-		return bad(section, "claims is %q; it can be off, warn or refuse", r.Claims)
+		return bad(section, "claims is %q; use off, warn or refuse", r.Claims)
 	}
 	if r.ClaimsQuiet < 0 || time.Duration(r.ClaimsQuiet) > time.Hour {
-		return bad(section, "claims_quiet is %s; use up to 1h", r.ClaimsQuiet)
+		return bad(section, "claims_quiet is %s; use at most 1h", r.ClaimsQuiet)
 	}
 	return cmp.Or(r.A2A.check(section), r.checkScheduled(section), r.checkGitHub(section), checkWakes(section, r.Wake))
 }
@@ -268,7 +269,7 @@ func (c *Config) Level() (slog.Level, error) {
 	level, ok := map[string]slog.Level{"debug": slog.LevelDebug, "": slog.LevelInfo, "info": slog.LevelInfo,
 		"warn": slog.LevelWarn, "error": slog.LevelError}[c.LogLevel]
 	if !ok {
-		return 0, mail.Errorf(mail.Invalid, "log_level is %q; it can be debug, info, warn or error", c.LogLevel)
+		return 0, mail.Errorf(mail.Invalid, "log_level is %q; use debug, info, warn or error", c.LogLevel)
 	}
 	return level, nil
 }
@@ -307,7 +308,7 @@ func (r Room) Policy() (policy.Retention, policy.TTL) {
 // plainText returns the text of a file without the byte order mark that Windows editors add. TOML is UTF-8 only.
 func plainText(file string, text []byte) ([]byte, error) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
-		return nil, mail.Errorf(mail.Invalid, "%s is UTF-16 text; save it as UTF-8. Nothing of it was read", file)
+		return nil, mail.Errorf(mail.Invalid, "%s is UTF-16 text; save it as UTF-8. It was not read", file)
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
 }

@@ -40,19 +40,19 @@ func (r *Room) checkGitHub(section string) error {
 	at := section + ".github"
 	switch {
 	case section == "room":
-		return bad(at, "is for one room: write [rooms.NAME.github]")
+		return bad(at, "applies to one room: write [rooms.NAME.github]")
 	case len(g.Repos) == 0 || len(g.Repos) > maxRepos:
 		return bad(at, "names %d repositories; write up to %d, like repos = [\"me/shop\"]", len(g.Repos), maxRepos)
 	case g.SecretFile == "" && g.Poll == 0:
-		return bad(at, "says neither secret_file, for a webhook, nor poll, like \"2m\", for gh")
+		return bad(at, "has neither secret_file, for a webhook, nor poll, like \"2m\", for gh")
 	case g.SecretFile != "" && !filepath.IsAbs(g.SecretFile):
-		return bad(at, "secret_file is %q; write the whole path", g.SecretFile)
+		return bad(at, "secret_file is %q; write an absolute path", g.SecretFile)
 	case g.Poll != 0 && g.Poll < minPoll:
 		return bad(at, "poll is %s; use 30s or more", g.Poll)
 	}
 	for _, repo := range g.Repos {
 		if _, name, _ := strings.Cut(repo, "/"); !repoName().MatchString(repo) || name == "." || name == ".." {
-			return bad(at, "%q is no repository; write OWNER/NAME", repo)
+			return bad(at, "%q is not a repository; write OWNER/NAME", repo)
 		}
 	}
 	return nil
@@ -66,7 +66,8 @@ func (g *GitHub) Secret() ([]byte, error) {
 	}
 	word, _, _ := strings.Cut(string(text), "\n")
 	if word = strings.TrimSpace(word); len(word) < minHookWord {
-		return nil, mail.Errorf(mail.Invalid, "the first line of %s is no secret of at least %d bytes", g.SecretFile,
+		return nil, mail.Errorf(mail.Invalid, "the first line of %s must be a secret of at least %d "+
+			"bytes", g.SecretFile,
 			minHookWord)
 	}
 	return []byte(word), nil
@@ -74,10 +75,10 @@ func (g *GitHub) Secret() ([]byte, error) {
 
 func (g *GitHub) rows() []row {
 	return []row{
-		{name: "repos", value: g.Repos, about: "whose reviews, comments and checks become mail"},
-		{name: "secret_file", value: given(g.SecretFile), about: "the secret of the webhook"},
-		{name: "poll", value: g.Poll, about: "how often gh is asked; 0s: never"},
-		{name: "gh", value: cmp.Or(g.Program, "gh"), about: "the program that is asked"},
+		{name: "repos", value: g.Repos, about: "their reviews, comments and checks become mail"},
+		{name: "secret_file", value: given(g.SecretFile), about: "file with the secret of the webhook"},
+		{name: "poll", value: g.Poll, about: "interval for asking gh; 0s: never"},
+		{name: "gh", value: cmp.Or(g.Program, "gh"), about: "the gh program"},
 	}
 }
 

@@ -33,13 +33,13 @@ func TestGitHubSection(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(good, "rooms.shop", "room", 1):           "[rooms.NAME.github]",
 		strings.Replace(good, `"me/shop"`, "", 1):                "names 0 repositories",
-		strings.Replace(good, "me/shop", "me/shop/x", 1):         "is no repository",
-		strings.Replace(good, "me/shop", "me/..", 1):             "is no repository",
-		strings.Replace(good, `"/s"`, `"s"`, 1):                  "whole path",
+		strings.Replace(good, "me/shop", "me/shop/x", 1):         "is not a repository",
+		strings.Replace(good, "me/shop", "me/..", 1):             "is not a repository",
+		strings.Replace(good, `"/s"`, `"s"`, 1):                  "absolute path",
 		strings.Replace(good, "2m", "1s", 1):                     "use 30s or more",
 		"[rooms.shop.github]\nrepos = [\"me/shop\"]\n":           "neither secret_file",
 		strings.Replace(good, "secret_file", "secretfile", 1):    "secret_file",
-		strings.Replace(good, "poll = \"2m\"", "poll = 120", 1):  "text in quotes",
+		strings.Replace(good, "poll = \"2m\"", "poll = 120", 1):  "string",
 		strings.Replace(good, "[\"me/shop\"]", "\"me/shop\"", 1): "a list",
 	} {
 		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {

@@ -35,7 +35,7 @@ func FindHome(getenv func(string) string) (Home, error) {
 	}
 	if !filepath.IsAbs(home) {
 		return "", mail.Errorf(mail.Invalid,
-			"there is no home directory: set PENNYPOST_HOME to the directory where Pennypost may keep its data")
+			"no home directory: set PENNYPOST_HOME to the directory where Pennypost may keep its data")
 	}
 	return Home(filepath.Join(home, ".local", "state", "pennypost")), nil
 }
@@ -43,11 +43,11 @@ func FindHome(getenv func(string) string) (Home, error) {
 // Create creates the data directory if it does not exist, and closes it to everyone but its owner.
 func (h Home) Create() error {
 	if err := os.MkdirAll(string(h), 0o700); err != nil {
-		return fmt.Errorf("make the data directory: %w", err)
+		return fmt.Errorf("create the data directory: %w", err)
 	}
 	info, err := os.Stat(string(h))
 	if err != nil {
-		return fmt.Errorf("look at the data directory: %w", err)
+		return fmt.Errorf("check the data directory: %w", err)
 	}
 	if info.Mode().Perm()&0o077 == 0 {
 		return nil
@@ -194,7 +194,7 @@ func (h Home) CheckSocket(create bool) error {
 	}
 	if create {
 		if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
-			return fmt.Errorf("make a directory for the socket: %w", err)
+			return fmt.Errorf("create a directory for the socket: %w", err)
 		}
 	}
 	info, err := os.Lstat(dir)
@@ -202,11 +202,11 @@ func (h Home) CheckSocket(create bool) error {
 		return nil // no post office listens there
 	}
 	if err != nil {
-		return fmt.Errorf("look at the directory of the socket: %w", err)
+		return fmt.Errorf("check the directory of the socket: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
-		return mail.Errorf(mail.Unavailable, "%s is not a directory that is yours alone, so the post office does "+
-			"not use it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
+		return mail.Errorf(mail.Unavailable, "%s is not a directory that only you can access, so the post office "+
+			"does not use it. Remove it, or set PENNYPOST_HOME to a shorter path", dir)
 	}
 	return nil
 }

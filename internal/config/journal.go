@@ -56,8 +56,8 @@ const (
 
 func (o *Outbox) check() error {
 	if o.Letters < -1 || o.Megabytes < 0 || o.Megabytes > 1<<20 {
-		return bad("outbox", "letters is %d and megabytes %d; leave them out for %d and %d, and write letters = -1 "+
-			"if nothing is to be kept", o.Letters, o.Megabytes, DefaultOutboxLetters, DefaultOutboxMegabytes)
+		return bad("outbox", "letters is %d and megabytes %d; omit them for %d and %d, or write letters = -1 to "+
+			"keep nothing", o.Letters, o.Megabytes, DefaultOutboxLetters, DefaultOutboxMegabytes)
 	}
 	return nil
 }
@@ -65,8 +65,8 @@ func (o *Outbox) check() error {
 func (o *Outbox) rows() []row {
 	return []row{
 		{name: "letters", value: cmp.Or(o.Letters, DefaultOutboxLetters),
-			about: "kept on this machine while the way to their rooms is away; -1 for none"},
-		{name: "megabytes", value: cmp.Or(o.Megabytes, DefaultOutboxMegabytes), about: "that they may take"},
+			about: "messages kept on this machine while their rooms are unreachable; -1 for none"},
+		{name: "megabytes", value: cmp.Or(o.Megabytes, DefaultOutboxMegabytes), about: "their maximum size"},
 	}
 }
 
@@ -92,25 +92,26 @@ func (j *Journal) Clustered() bool { return len(j.URLs) > 0 }
 func (j *Journal) check() error {
 	switch {
 	case j.Kind != "" && j.Kind != KindFile && j.Kind != KindJetStream:
-		return bad("journal", "kind is %q; it can be %q or %q", j.Kind, KindFile, KindJetStream)
+		return bad("journal", "kind is %q; use %q or %q", j.Kind, KindFile, KindJetStream)
 	case j.Kind == KindJetStream && len(j.URLs) == 0:
 		return bad("journal",
 			"names no servers; write them like urls = [\"nats://10.0.0.1:4222\", \"nats://10.0.0.2:4222\"]")
 	case j.Replicas < 0 || j.Replicas > maxReplicas:
 		return bad("journal", "replicas is %d; use %d, or 1 to %d", j.Replicas, DefaultReplicas, maxReplicas)
 	case (j.Cert == "") != (j.Key == ""):
-		return bad("journal", "has cert or key alone; name both files, or neither")
+		return bad("journal", "has only one of cert and key; name both files, or neither")
 	case j.Prefix != "" && !regexp.MustCompile(`^[A-Za-z0-9-]{1,32}$`).MatchString(j.Prefix):
 		return bad("journal", "prefix is %q; use up to 32 letters, digits and -", j.Prefix)
 	}
 	for _, s := range j.URLs {
 		if _, ok := address(s, "nats", "tls", "ws", "wss"); !ok {
-			return bad("journal", "urls holds %q; write it like nats://10.0.0.1:4222, or tls://…", withoutPassword(s))
+			return bad("journal", "urls contains %q; write it like nats://10.0.0.1:4222, or "+
+				"tls://…", withoutPassword(s))
 		}
 	}
 	for _, s := range j.Monitor {
 		if _, ok := address(s, "http", "https"); !ok {
-			return bad("journal", "monitor holds %q; write it like http://10.0.0.1:8222", withoutPassword(s))
+			return bad("journal", "monitor contains %q; write it like http://10.0.0.1:8222", withoutPassword(s))
 		}
 	}
 	return nil
@@ -129,7 +130,7 @@ func withoutPassword(s string) string {
 
 func (m *Machine) check() error {
 	if m.Admit != "" && m.Admit != AdmitListed && m.Admit != AdmitAnyone {
-		return bad("machine", "admit is %q; it can be %q or %q", m.Admit, AdmitListed, AdmitAnyone)
+		return bad("machine", "admit is %q; use %q or %q", m.Admit, AdmitListed, AdmitAnyone)
 	}
 	if m.Name == "" {
 		return nil
@@ -164,7 +165,7 @@ func (j *Journal) rows() []row {
 	shown := make([]string, len(j.URLs))
 	for i, s := range j.URLs {
 		if shown[i] = withoutPassword(s); strings.Contains(s, "@") {
-			about = "the passwords in them are not printed"
+			about = "passwords in them are not printed"
 		}
 	}
 	return []row{
@@ -173,10 +174,10 @@ func (j *Journal) rows() []row {
 		{name: "urls", value: shown, about: about},
 		{name: "replicas", value: cmp.Or(j.Replicas, DefaultReplicas), about: "servers that keep each room"},
 		{name: "monitor", value: j.Monitor,
-			about: `where the servers' settings are read, such as "http://10.0.0.1:8222"`},
+			about: `addresses for reading the servers' settings, such as "http://10.0.0.1:8222"`},
 		{name: "credentials", value: j.Credentials, about: "file of NATS credentials"},
-		{name: "ca", value: j.CA, about: "file of the certificates that the servers' are signed by"},
-		{name: "cert", value: j.Cert, about: "file of this machine's certificate, if the servers want one"},
+		{name: "ca", value: j.CA, about: "file of the certificates that sign the servers' certificates"},
+		{name: "cert", value: j.Cert, about: "file of this machine's certificate, if the servers require one"},
 		{name: "key", value: j.Key, about: "file of its key"},
 		{name: "prefix", value: cmp.Or(j.Prefix, DefaultPrefix), about: "of the names of streams on the servers"},
 	}

@@ -31,17 +31,17 @@ func (r Room) Breakers() policy.Limits {
 func (l *Limits) rows() []row {
 	return []row{
 		{name: "exchanges", value: cmp.Or(l.Exchanges, policy.DefaultExchanges),
-			about: "answers to and fro of two agents without a word of the person; -1 for no limit"},
+			about: "messages that two agents may exchange without a message from the person; -1 for no limit"},
 		{name: "exchange_window", value: cmp.Or(l.ExchangeWindow, Duration(policy.DefaultExchangeWindow)),
-			about: "within which they are counted"},
+			about: "the time over which they are counted"},
 		{name: "repeat_window", value: cmp.Or(l.RepeatWindow, Duration(policy.DefaultRepeatWindow)),
-			about: "the same text to the same agent is sent once"},
+			about: "the same text to the same agent is sent once in this time"},
 		{name: "per_minute", value: cmp.Or(l.PerMinute, policy.DefaultPerMinute),
-			about: "messages of one agent; -1 for no limit"},
-		{name: "burst", value: cmp.Or(l.Burst, policy.DefaultBurst), about: "messages of one agent at once"},
+			about: "messages from one agent; -1 for no limit"},
+		{name: "burst", value: cmp.Or(l.Burst, policy.DefaultBurst), about: "messages from one agent in a burst"},
 		{name: "depth", value: cmp.Or(l.Depth, policy.DefaultDepth),
-			about: "replies to replies without a word of the person; -1 for no limit"},
+			about: "replies to replies without a message from the person; -1 for no limit"},
 		{name: "children", value: cmp.Or(l.Children, policy.DefaultChildren),
-			about: "agents that one, and those below it, may register and that live; -1 for no limit"},
+			about: "live agents that one agent, and those it started, may register; -1 for no limit"},
 	}
 }

@@ -24,8 +24,8 @@ func (c *Config) checkListen() error {
 	host, port, err := net.SplitHostPort(c.TLS.Listen)
 	if err != nil || host == "" || !isPort(port) {
 		return mail.Errorf(mail.Invalid,
-			"%q is not an address to listen on with TLS: write HOST:PORT, such as 192.168.1.5:8766, or 0.0.0.0:8766 "+
-				"for every network", c.TLS.Listen)
+			"%q is not a TLS address: write HOST:PORT, such as 192.168.1.5:8766, or 0.0.0.0:8766 for every "+
+				"network", c.TLS.Listen)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (c *Config) CheckServe() error {
 	}
 	if t := &c.TLS; t.Listen != "" && t.Cert != "" {
 		if _, err := t.Load(); err != nil {
-			return bad("tls", "has a certificate that cannot be used: %w", err)
+			return bad("tls", "has an unusable certificate: %w", err)
 		}
 	}
 	if c.Listen == "" || c.Listen == NoTCP {
@@ -52,9 +52,9 @@ func (c *Config) CheckServe() error {
 		return nil
 	}
 	return mail.Errorf(mail.Denied,
-		"%q can be reached from other machines, and tokens would cross the network in the clear. "+
-			"Let them in with TLS, by --tls %s in place of --listen ([tls] in config.toml), or, on a network you "+
-			"trust, add --insecure (insecure = true)", c.Listen, c.Listen)
+		"%q can be reached from other machines, and tokens would cross the network in the clear. Use TLS, with "+
+			"--tls %s instead of --listen ([tls] in config.toml), or, on a network you trust, add --insecure "+
+			"(insecure = true)", c.Listen, c.Listen)
 }
 
 // Load returns the certificate that t names.
@@ -65,7 +65,7 @@ func hostOf(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	switch {
 	case err != nil && isPort(address):
-		return "", mail.Errorf(mail.Invalid, "%q is a port and no address to listen on: write the host too, as in %q",
+		return "", mail.Errorf(mail.Invalid, "%q is only a port: write the host too, as in %q",
 			address, net.JoinHostPort("127.0.0.1", address))
 	case err != nil || !isPort(port):
 		return "", mail.Errorf(mail.Invalid,

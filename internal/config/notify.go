@@ -237,9 +237,10 @@ func (t *Telling) checkTelling(section string) error {
 	case !t.What.check():
 		return bad(section, "what is %q; list questions and urgent, or write all", t.What)
 	case t.Quiet != "" && t.Quiet != NoQuiet && !span:
-		return bad(section, "quiet is %q; write a span of the day, like \"22:00-07:30\", or \"none\"", t.Quiet)
+		return bad(section, "quiet is %q; write a time span, like \"22:00-07:30\", or \"none\"", t.Quiet)
 	case t.URL != "" && (!ok || u.User != nil || u.RawQuery+u.Fragment+strings.Trim(u.Path, "/") != ""):
-		return bad(section, "url is %q; write where your browser finds the pages, like https://box.example:8765",
+		return bad(section, "url is %q; write the address of the pages for your browser, like "+
+			"https://box.example:8765",
 			t.URL)
 	}
 	return nil
@@ -252,16 +253,16 @@ func (*NotifyDesktop) rows() []row { return nil }
 func (c *NotifyNtfy) check(section string) error {
 	switch {
 	case c.Server != "" && (!isWebhook(c.Server) || strings.ContainsAny(c.Server, "?#")):
-		return bad(section, "server is not an http or https address without a user")
+		return bad(section, "server must be an http or https address without a user")
 	case !isNtfyTopic(c.Topic):
 		return bad(section,
-			"topic is %q; it has 1 to 64 letters, digits, - and _. On a server that anybody can "+
-				"read, it is a password; make one with: echo pennypost-$(openssl rand -hex 12)", c.Topic)
+			"topic is %q; use 1 to 64 letters, digits, - and _. On a public server it is a password; make one "+
+				"with: echo pennypost-$(openssl rand -hex 12)", c.Topic)
 	case c.ReplyTopic != "" && (!isNtfyTopic(c.ReplyTopic) || c.ReplyTopic == c.Topic):
-		return bad(section, "reply_topic is %q; it has 1 to 64 letters, digits, - and _, and is not topic",
+		return bad(section, "reply_topic is %q; use 1 to 64 letters, digits, - and _, and not the topic",
 			c.ReplyTopic)
 	case !c.Answers && (c.ReplyTopic != "" || c.ReplyToken != ""):
-		return bad(section, "has a reply_topic or reply_token, and no answers = true that uses it")
+		return bad(section, "has a reply_topic or reply_token, but not answers = true, which uses them")
 	}
 	return nil
 }
@@ -269,7 +270,7 @@ func (c *NotifyNtfy) check(section string) error {
 func (c *NotifyNtfy) rows() []row {
 	return []row{
 		{name: "server", value: cmp.Or(c.Server, DefaultNtfy), about: "an ntfy server",
-			note: "topic and tokens are not printed: who has them reads what is told"},
+			note: "topic and tokens are not printed: with them, anyone can read the notifications"},
 		{name: "answers", value: c.Answers, about: "options of a question as buttons"},
 	}
 }
@@ -283,32 +284,32 @@ func (c *NotifyTelegram) check(section string) error {
 	u, ok := address(c.Server, "http", "https")
 	switch {
 	case c.Server != "" && (!ok || u.User != nil || u.RawQuery+u.Fragment+strings.Trim(u.Path, "/") != ""):
-		return bad(section, "server is not an address like %s", DefaultTelegram)
+		return bad(section, "server must be an address like %s", DefaultTelegram)
 	case c.Server != "" && u.Scheme == "http" && !onThisMachine(u.Hostname()):
 		return bad(section, "server is not this machine and has no https: the token would be readable on its way")
 	case (c.Token == "") == (c.TokenFile == ""):
 		return bad(section, "needs either a token, which @BotFather gives for a bot, or a token_file")
 	case c.Token != "" && !IsTelegramToken(string(c.Token)):
-		return bad(section, "token has not the form of a bot's: @BotFather gives one, like 123456789:AAF…")
+		return bad(section, "token is not a bot's token: @BotFather gives one, like 123456789:AAF…")
 	case c.TokenFile != "" && !filepath.IsAbs(c.TokenFile):
-		return bad(section, "token_file is %q; write the whole path", c.TokenFile)
+		return bad(section, "token_file is %q; write an absolute path", c.TokenFile)
 	}
 	return nil
 }
 
 func (c *NotifyTelegram) rows() []row {
 	return []row{
-		{name: "server", value: cmp.Or(c.Server, DefaultTelegram), about: "where the Bot API is",
-			note: "the token is not printed: who has it is the bot"},
+		{name: "server", value: cmp.Or(c.Server, DefaultTelegram), about: "address of the Bot API",
+			note: "the token is not printed: with it, anyone can act as the bot"},
 		{name: "token_file", value: given(c.TokenFile), about: "its first line is the token"},
-		{name: "answers", value: c.Answers, about: "questions are answered by buttons and replies"},
+		{name: "answers", value: c.Answers, about: "answer questions by buttons and replies"},
 	}
 }
 
 func (c *NotifyWebhook) check(section string) error {
 	if c.Webhook == "" {
 		if c.URL != "" {
-			return bad(section, "has url, which is where your browser finds the pages, and no webhook; write "+
+			return bad(section, "has url, the address of the pages for your browser, but no webhook; write "+
 				"webhook = %q", c.URL)
 		}
 		return bad(section, "has no webhook; write its address: webhook = \"https://…\"")
@@ -319,7 +320,7 @@ func (c *NotifyWebhook) check(section string) error {
 func (c *NotifyWebhook) rows() []row {
 	return []row{
 		{name: "webhook", value: c.Webhook, about: "signed POST (Standard Webhooks)", note: secretSet},
-		{name: "timeout", value: cmp.Or(c.Timeout, DefaultWakeTimeout), about: "the server is given up after so long"},
+		{name: "timeout", value: cmp.Or(c.Timeout, DefaultWakeTimeout), about: "time limit for the server"},
 	}
 }
 
@@ -339,7 +340,7 @@ func (c *NotifySMTP) check(section string) error {
 		return bad(section, "tls is \"none\", and %s is not this machine; mail would be readable on its way",
 			c.Host)
 	case unknown(c.From):
-		return bad(section, "from is %q, which is no mail address", c.From)
+		return bad(section, "from is %q, which is not a mail address", c.From)
 	case len(c.To) == 0 || slices.ContainsFunc(c.To, unknown):
 		return bad(section, "to is %q; list mail addresses, like to = [\"me@example.org\"]", c.To)
 	}
@@ -350,11 +351,11 @@ func (c *NotifySMTP) check(section string) error {
 func (c *NotifySMTP) checkPassword(section string) error {
 	switch {
 	case c.PasswordFile != "" && c.PasswordVariable != "":
-		return bad(section, "has both password_file and password_variable; keep one")
+		return bad(section, "has both password_file and password_variable; use one")
 	case (c.PasswordFile != "" || c.PasswordVariable != "") != (c.User != ""):
-		return bad(section, "needs both a user, and a password_file or password_variable, or neither")
+		return bad(section, "needs both a user and a password_file or password_variable, or neither")
 	case c.PasswordFile != "" && !filepath.IsAbs(c.PasswordFile):
-		return bad(section, "password_file is %q; write the whole path", c.PasswordFile)
+		return bad(section, "password_file is %q; write an absolute path", c.PasswordFile)
 	}
 	return nil
 }
@@ -381,7 +382,7 @@ func (c *NotifySMTP) rows() []row {
 
 func (c *NotifyCommand) check(section string) error {
 	if noCommand(c.Exec) {
-		return bad(section, "exec is no command; write it like exec = [\"my-pager\", \"{subject}\"]")
+		return bad(section, "exec is not a command; write it like exec = [\"my-pager\", \"{subject}\"]")
 	}
 	return checkTimeout(section, c.Timeout)
 }
@@ -390,16 +391,17 @@ func (c *NotifyCommand) rows() []row {
 	return []row{
 		{name: "exec", value: c.Exec,
 			about: "run without a shell; {subject}, {text}, {from}, {room}, {url}, {count} are replaced"},
-		{name: "timeout", value: cmp.Or(c.Timeout, DefaultWakeTimeout), about: "the command is killed after so long"},
+		{name: "timeout", value: cmp.Or(c.Timeout, DefaultWakeTimeout), about: "time limit for the command"},
 	}
 }
 
 // print writes [notify], without secrets. Sections that are off are comments, so that a file made from the output
 // turns nothing on.
 func (n *Notify) print(b *strings.Builder) {
-	b.WriteString("\n# How you are told of mail when you are not at the pages (docs/notify.md). Without a section\n" +
+	b.WriteString("\n" +
+		"# Notifications of mail when you are not looking at the pages (docs/notify.md). Without a section\n" +
 		"# [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook], [notify.smtp] or\n" +
-		"# [notify.command]: not at all.\n")
+		"# [notify.command] there are none.\n")
 	section(b, "notify", n.Telling.told()...)
 	for _, c := range n.channels() {
 		if c.on {
@@ -419,11 +421,11 @@ func (t Telling) told() []row {
 		{name: "quiet", value: cmp.Or(string(t.Quiet), string(NoQuiet)),
 			about: `like "22:00-07:30": a digest at its end`},
 		{name: "quiet_urgent", value: t.QuietUrgent != nil && *t.QuietUrgent,
-			about: "urgent mail is told in quiet hours"},
-		{name: "text", value: text, about: "the first words go along",
-			absent: "text: whether the first words go along; by default to all channels but ntfy and telegram"},
-		{name: "url", value: given(t.URL), about: "where your browser finds the pages",
-			absent: "url: where your browser finds the pages, for a link to the letter"},
+			about: "notify of urgent mail in quiet hours"},
+		{name: "text", value: text, about: "include the first words",
+			absent: "text: include the first words; by default on all channels but ntfy and telegram"},
+		{name: "url", value: given(t.URL), about: "address of the pages for your browser",
+			absent: "url: address of the pages for your browser, for a link to the message"},
 	}
 }
 

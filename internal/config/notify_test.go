@@ -96,17 +96,17 @@ func TestNotifyRefuses(t *testing.T) {
 		"[notify.ntfy]\ntopic = \"a b\"":                                              "[notify.ntfy] topic",
 		"[notify.ntfy]\ntopic = \"a\"\nserver = \"ntfy.sh\"":                          "[notify.ntfy] server",
 		"[notify.ntfy]\ntopic = \"a\"\nreply_topic = \"b\"":                           "answers = true",
-		"[notify.ntfy]\ntopic=\"a\"\nanswers=true\nreply_topic=\"a\"":                 "is not topic",
+		"[notify.ntfy]\ntopic=\"a\"\nanswers=true\nreply_topic=\"a\"":                 "not the topic",
 		"[notify.telegram]\n":                                                         "@BotFather",
-		"[notify.telegram]\ntoken = \"123:x/../y\"":                                   "form of a bot's",
-		"[notify.telegram]\ntoken_file = \"bot\"":                                     "whole path",
+		"[notify.telegram]\ntoken = \"123:x/../y\"":                                   "not a bot's token",
+		"[notify.telegram]\ntoken_file = \"bot\"":                                     "absolute path",
 		"[notify.telegram]\ntoken_file = \"/t\"\nserver = \"http://x.org\"":           "readable on its way",
-		"[notify.telegram]\ntoken_file = \"/t\"\nserver = \"https://x.org/a\"":        "is not an address",
+		"[notify.telegram]\ntoken_file = \"/t\"\nserver = \"https://x.org/a\"":        "must be an address",
 		"[notify.webhook]\nwebhook = \"https://x.example\"":                           "no secret",
 		"[notify.smtp]\nhost = \"m\"\nfrom = \"x\"":                                   "from",
 		"[notify.smtp]\nhost=\"m\"\nfrom=\"a@b.c\"\nto=[\"a@b.c\"]\nuser=\"u\"":       "password_file",
 		"[notify.smtp]\nhost=\"m.org\"\nfrom=\"a@b.c\"\nto=[\"a@b.c\"]\ntls=\"none\"": "not this machine",
-		"[notify.command]\nexec = []":                                                 "no command",
+		"[notify.command]\nexec = []":                                                 "not a command",
 	} {
 		if _, err := load(t, text, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

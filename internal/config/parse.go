@@ -55,7 +55,7 @@ func wrongKind(e *toml.DecodeError) string {
 	if !mismatch || at == nil {
 		return said
 	}
-	has := map[string]string{"string": "a text", "integer": "a whole number", "float": "a number with a point",
+	has := map[string]string{"string": "a string", "integer": "a whole number", "float": "a decimal number",
 		"boolean": "true or false", "array": "a list", "table": "a section", "inline table": "a section"}[kind]
 	if has == "" {
 		has = "a " + kind
@@ -68,9 +68,9 @@ func wrongKind(e *toml.DecodeError) string {
 func takes(t reflect.Type, name string) string {
 	switch {
 	case t == reflect.TypeFor[Duration]():
-		return `a text in quotes, like "10m" or "7d"`
+		return `a string, like "10m" or "7d"`
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return "a text in quotes"
+		return "a string"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
@@ -80,7 +80,7 @@ func takes(t reflect.Type, name string) string {
 	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
 		return "a section, [" + name + "]"
 	case t.Kind() == reflect.String:
-		return "a text in quotes"
+		return "a string"
 	}
 	return "a whole number"
 }
@@ -168,7 +168,7 @@ func (c *Config) unknownKey(e *toml.DecodeError) string {
 	if near := policy.Nearest(asked, all, 1); len(near) > 0 {
 		return said + "; did you mean " + near[0] + "?"
 	}
-	return said + "; all keys are shown by: pennypost config print"
+	return said + "; to see all keys: pennypost config print"
 }
 
 // nearSection returns the section that the nonexistent k probably means; "" if k is more similar to a key at the same

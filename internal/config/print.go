@@ -97,24 +97,26 @@ func quoted(s string) string {
 func (c *Config) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The configuration of the post office at %s\n", c.Home)
-	fmt.Fprintf(&b, "# Kept in %s; these values are in effect.\n", c.Home.File())
+	fmt.Fprintf(&b, "# File: %s. These values are in effect.\n", c.Home.File())
 	writeRows(&b, c.rows()...)
 	b.WriteString("\n")
 	section(&b, "user", c.User.rows()...)
 	b.WriteString("\n")
 	section(&b, "tls", c.TLS.rows()...)
 	c.Notify.print(&b)
-	b.WriteString("\n# Where new rooms are kept.\n")
+	b.WriteString("\n" +
+		"# Storage of new rooms.\n")
 	section(&b, "journal", c.Journal.rows()...)
 	section(&b, "outbox", c.Outbox.rows()...)
 	section(&b, "events", c.Events.rows()...)
 	b.WriteString("\n")
 	section(&b, "machine", row{name: "name", value: string(c.MachineName()),
-		about: "as which other machines know this one; default: the host's name"},
+		about: "name of this machine for other machines; default: the host name"},
 		row{name: "admit", value: cmp.Or(c.Machine.Admit, AdmitListed),
-			about: `who comes into rooms that it makes on NATS servers: "listed", or "anyone" who reaches them`})
+			about: `who may enter rooms that it creates on NATS servers: "listed", or "anyone" who reaches them`})
 	r := c.For("")
-	b.WriteString("\n# Every room, unless [rooms.NAME] says otherwise for one.\n")
+	b.WriteString("\n" +
+		"# Every room, unless [rooms.NAME] overrides it.\n")
 	r.print(&b, "room")
 	for _, name := range slices.Sorted(maps.Keys(c.Rooms)) {
 		b.WriteString("\n")
@@ -130,25 +132,26 @@ func (c *Config) rows() []row {
 		{name: "listen", value: cmp.Or(c.Listen, DefaultListen),
 			about: `TCP address; "none" for the Unix socket only`},
 		{name: "token_socket", value: c.TokenSocket,
-			about: `Unix socket for other users and containers, where only tokens count; "" for none`},
+			about: `Unix socket for other users and containers, which need tokens; "" for none`},
 		{name: "insecure", value: c.Insecure, about: "allow an address that other machines reach, without TLS"},
 		{name: "room_idle", value: cmp.Or(c.RoomIdle, DefaultRoomIdle),
-			about: "a room unused for so long is closed until it is needed"},
+			about: "a room that is unused for this long is closed until it is needed"},
 		{name: "idle_exit", value: cmp.Or(c.IdleExit, DefaultIdleExit),
-			about: `a post office that a command started leaves after so long alone; "never"`},
+			about: `a post office that a command started exits after this long without clients; "never"`},
 		{name: "log_level", value: cmp.Or(c.LogLevel, "info"), about: "debug, info, warn or error"},
 		{name: "claude_below", value: cmp.Or(c.ClaudeBelow, DefaultClaudeBelow),
 			about: "sessions of Claude Code from this version on are not woken by their inbox socket"},
 		{name: "claude_teams", value: cmp.Or(c.ClaudeTeams, TeamsBridged),
-			about: `a team that a known session of Claude Code leads: "bridge" its files, or "leave" them to you`},
+			about: `a team led by a known session of Claude Code: "bridge" its files, or "leave" them to you`},
 	}
 }
 
 func (u *User) rows() []row {
 	return []row{
 		{name: "terminals", value: u.Terminals,
-			about: "programs at whose terminals you sit, besides those that are known"},
-		{name: "confirm", value: u.Confirm, about: "ask for your passphrase before acts of weight, once a terminal"},
+			about: "programs in whose terminals you sit, besides the known ones"},
+		{name: "confirm", value: u.Confirm, about: "ask for your passphrase before sensitive acts, once per " +
+			"terminal"},
 	}
 }
 
@@ -159,7 +162,7 @@ func (t *TLS) rows() []row {
 			about: "file of a certificate; without it one is made, and its fingerprint shown"},
 		{name: "key", value: t.Key, about: "file of its key"},
 		{name: "url", value: t.URL,
-			about: `where other machines find it, if not there, such as "https://box.example"`},
+			about: `its address for other machines, if different, such as "https://box.example"`},
 	}
 }
 
@@ -168,11 +171,11 @@ func (r *Room) print(b *strings.Builder, name string) {
 		row{name: "max_body", value: cmp.Or(r.MaxBody, mail.MaxBody), about: "bytes of a message's body"},
 		row{name: "tag_namespaces", value: r.TagNamespaces,
 			about: "besides " + strings.Join(mail.TagNamespaces(), ", ")},
-		row{name: "orchestrators", value: r.Orchestrators, about: "names of agents that hold this role"},
+		row{name: "orchestrators", value: r.Orchestrators, about: "names of agents that have this role"},
 		row{name: "claims", value: cmp.Or(r.Claims, string(policy.DefaultClaims)),
-			about: "an agent's write to what another holds: off, warn or refuse"},
+			about: "when an agent writes to another's claim: off, warn or refuse"},
 		row{name: "claims_quiet", value: cmp.Or(r.ClaimsQuiet, Duration(policy.DefaultQuiet)),
-			about: "so long after its turn a file stays its writer's"})
+			about: "how long after its turn a file stays claimed by its writer"})
 	section(b, name+".retention",
 		row{name: "age", value: cmp.Or(r.Retention.Age, Duration(policy.DefaultAge)),
 			about: "older messages go to the archive"},
@@ -180,7 +183,7 @@ func (r *Room) print(b *strings.Builder, name string) {
 			about: "of more messages, read and old ones go first; -1 for no limit"})
 	section(b, name+".ttl",
 		row{name: "agent", value: cmp.Or(r.TTL.Agent, Duration(policy.DefaultAgentTTL)),
-			about: "mail to an agent expires after so long unread"},
+			about: "mail to an agent expires unread after this long"},
 		row{name: "tag", value: cmp.Or(r.TTL.Tag, Duration(policy.DefaultTagTTL)), about: "mail to a tag"},
 		row{name: "all", value: cmp.Or(r.TTL.All, Duration(policy.DefaultAllTTL)), about: "mail to all"})
 	section(b, name+".limits", r.Limits.rows()...)

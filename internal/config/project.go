@@ -64,8 +64,8 @@ func WriteProject(dir string, p Project) (file string, changed bool, err error) 
 			add = append(add, key.name+" = "+quoted(key.value)+"\n"...)
 		default:
 			return file, false, mail.Errorf(mail.Conflict,
-				"%s says %s = %q, and not %q: it was left as it is. If that is "+
-					"to change, edit the file, and try again", file, key.name, key.old, key.value)
+				"%s contains %s = %q, not %q, and was not changed. To change it, edit the file and try "+
+					"again", file, key.name, key.old, key.value)
 		}
 	}
 	if len(add) == 0 {

@@ -64,8 +64,8 @@ func TestWriteProject(t *testing.T) {
 		{name: "the room stands there", old: "room='lab' # ours\n",
 			want: "room='lab' # ours\nagent = \"ws\\\"1\\\\\"\n", changed: true},
 		{name: "all of it stands there", old: "agent='ws\"1\\'\nroom='lab'", want: "agent='ws\"1\\'\nroom='lab'"},
-		{name: "another room", old: "room='shop'", want: "room='shop'", err: `says room = "shop", and not "lab"`},
-		{name: "another agent", old: "agent='ann'", want: "agent='ann'", err: `says agent = "ann"`},
+		{name: "another room", old: "room='shop'", want: "room='shop'", err: `contains room = "shop", not "lab"`},
+		{name: "another agent", old: "agent='ann'", want: "agent='ann'", err: `contains agent = "ann"`},
 		{name: "no TOML", old: "agent=", want: "agent=", err: ProjectFile},
 	} {
 		dir := t.TempDir()

@@ -53,7 +53,7 @@ func LoadRemote(h Home) (*Remote, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read which post office was joined: %w", err)
+		return nil, fmt.Errorf("read the joined post office: %w", err)
 	}
 	var r Remote
 	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&r)
@@ -64,8 +64,8 @@ func LoadRemote(h Home) (*Remote, error) {
 		err = errors.New("url, pin, token or machine is missing")
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "%s does not say which post office was joined: %s. Let this machine in "+
-			"again: type pennypost invite where the post office is, and here the line that it prints", h.Remote(),
+		return nil, mail.Errorf(mail.Invalid, "%s does not describe the joined post office: %s. Join again: type "+
+			"pennypost invite at the post office, and the line that it prints here", h.Remote(),
 			strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	return &r, nil
@@ -95,7 +95,7 @@ func CheckRemote(address string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
 		return nil, mail.Errorf(mail.Invalid,
-			"%q is not the address of a post office that can be joined; write it like https://192.168.1.5:8766",
+			"%q is not the address of a post office; write it like https://192.168.1.5:8766",
 			address)
 	}
 	return u, nil

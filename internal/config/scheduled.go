@@ -39,7 +39,7 @@ var entryName = sync.OnceValue(func() *regexp.Regexp {
 // checkScheduled returns what is wrong with the entries of a section.
 func (r *Room) checkScheduled(section string) error {
 	if section == "room" && len(r.Scheduled) > 0 {
-		return bad(section, "has scheduled mail, which goes to one room: write [[rooms.NAME.scheduled]]")
+		return bad(section, "has scheduled mail, which belongs to one room: write [[rooms.NAME.scheduled]]")
 	}
 	if len(r.Scheduled) > maxScheduled {
 		return bad(section, "has %d entries of scheduled mail; at most %d are allowed", len(r.Scheduled), maxScheduled)
@@ -52,7 +52,7 @@ func (r *Room) checkScheduled(section string) error {
 			at = fmt.Sprintf("%s.scheduled]] %q", section, s.Name)
 		}
 		if seen[s.Name] {
-			return mail.Errorf(mail.Invalid, "[[%s is there twice: give each entry a name of its own", at)
+			return mail.Errorf(mail.Invalid, "[[%s occurs twice: give each entry its own name", at)
 		}
 		seen[s.Name] = true
 		if err := s.check(cmp.Or(r.MaxBody, mail.MaxBody)); err != nil {
@@ -66,7 +66,7 @@ func (r *Room) checkScheduled(section string) error {
 func (s *Scheduled) check(maxBody int) error {
 	wrong := func(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
 	if !entryName().MatchString(s.Name) {
-		return wrong("has no name that can be used: write name = \"standup\", with letters, digits, and . _ -")
+		return wrong("has no valid name: write name = \"standup\", with letters, digits, and . _ -")
 	}
 	if s.From != "" && s.From != mail.User {
 		if _, err := mail.ParseName(string(s.From)); err != nil {
@@ -79,7 +79,7 @@ func (s *Scheduled) check(maxBody int) error {
 	case strings.TrimSpace(s.Text) == "":
 		return wrong("has no text: write text = \"…\"")
 	case s.Every == "":
-		return wrong("does not say when: write every = \"0 9 * * mon-fri\", a line of cron")
+		return wrong("has no time: write every = \"0 9 * * mon-fri\", a cron line")
 	}
 	for _, to := range s.To {
 		if strings.TrimSpace(to) == "" {
@@ -90,9 +90,9 @@ func (s *Scheduled) check(maxBody int) error {
 		return wrong("every: %w", err)
 	}
 	if zone := s.zone(); zone == "" {
-		return wrong("has no zone, and this machine does not say in which it is: write zone = \"Europe/Berlin\"")
+		return wrong("has no zone, and the time zone of this machine is unknown: write zone = \"Europe/Berlin\"")
 	} else if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
-		return wrong("zone is %q, which is not known here: write it like Europe/Berlin, or UTC", zone)
+		return wrong("zone is %q, which is unknown here: write it like Europe/Berlin, or UTC", zone)
 	}
 	if _, err := s.until(); err != nil {
 		return wrong("until is %q: write a day, \"2027-06-30\", or a time, \"2027-06-30 18:00\"", s.Until)
@@ -114,7 +114,7 @@ func (s *Scheduled) until() (mail.Time, error) {
 		return 0, err
 	}
 	if !absolute().MatchString(s.Until) {
-		return 0, mail.Errorf(mail.Invalid, "%q is no day", s.Until)
+		return 0, mail.Errorf(mail.Invalid, "%q is not a day", s.Until)
 	}
 	end, err := mail.ParseWhen(s.Until, time.Unix(0, 0).In(zone), mail.Until)
 	if len(s.Until) == len(time.DateOnly) {
@@ -145,14 +145,14 @@ func (r *Room) printScheduled(b *strings.Builder, name string) {
 	for i := range r.Scheduled {
 		s := &r.Scheduled[i]
 		fmt.Fprintf(b, "[[%s.scheduled]]\n", name)
-		writeRows(b, row{name: "name", value: s.Name, about: "by which it is known again when the rest changes"},
-			row{name: "from", value: string(cmp.Or(s.From, mail.User)), about: "whose mail it is"},
+		writeRows(b, row{name: "name", value: s.Name, about: "identifies the entry when the rest changes"},
+			row{name: "from", value: string(cmp.Or(s.From, mail.User)), about: "the sender"},
 			row{name: "to", value: s.To, about: "addresses"},
 			row{name: "type", value: given(s.Type), about: "of the message"},
 			row{name: "subject", value: given(s.Subject), about: "of the message"},
-			row{name: "text", value: s.Text, about: "what it says"},
+			row{name: "text", value: s.Text, about: "the body"},
 			row{name: "every", value: s.Every, about: "minute, hour, day of the month, month, day of the week"},
-			row{name: "zone", value: s.zone(), about: "in which the hours are"},
+			row{name: "zone", value: s.zone(), about: "time zone of the hours"},
 			row{name: "until", value: given(s.Until), about: "the last day, or the last moment"})
 	}
 }

@@ -91,7 +91,7 @@ func checkWakes(section string, entries map[string]Wake) error {
 			return mail.Errorf(mail.Invalid, "[%s]: %w", table, err)
 		}
 		if known[a] != "" {
-			return mail.Errorf(mail.Invalid, "[%s] and [%s] are about the same; keep one", known[a], table)
+			return mail.Errorf(mail.Invalid, "[%s] and [%s] are for the same agents; keep one", known[a], table)
 		}
 		known[a] = table
 		if err := w.check(table); err != nil {
@@ -105,12 +105,12 @@ func checkWakes(section string, entries map[string]Wake) error {
 func (w *Wake) check(section string) error {
 	switch {
 	case w.Empty() && strings.HasPrefix(section, "room."):
-		return bad(section, "says no way to wake; set exec, acp, webhook, opencode or tmux")
+		return bad(section, "has no way to wake; set exec, acp, webhook, opencode or tmux")
 	case w.OpenCode != "" && !isOpenCode(w.OpenCode):
-		return bad(section, "opencode is not the address of a server of this machine, like http://127.0.0.1:4096, "+
-			"nor an https one; its password stands in password")
+		return bad(section, "opencode must be the address of a server on this machine, like "+
+			"http://127.0.0.1:4096, or an https address; put its password in password")
 	case w.Password != "" && w.OpenCode == "":
-		return bad(section, "has a password, and no opencode whose server wants it")
+		return bad(section, "has a password, but no opencode whose server wants it")
 	}
 	err := cmp.Or(w.checkExec(section), w.checkACP(section))
 	if err == nil && w.Webhook != "" {
@@ -129,14 +129,14 @@ func (w *Wake) checkExec(section string) error {
 	switch {
 	case w.Exec != nil && noCommand(w.Exec):
 		return bad(section,
-			"exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
+			"exec is not a command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
 	case w.When != "" && (w.When != WhenGone || len(w.Exec)+len(w.ACP) == 0):
-		return bad(section, "when is %q; it can be \"gone\", beside exec or acp", w.When)
+		return bad(section, "when is %q; use \"gone\", with exec or acp", w.When)
 	case w.When == WhenGone && len(w.Exec) > 0 && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
-		return bad(section, "exec would be looked for in the directory of the session; write the program's whole "+
-			"path, or its name alone")
+		return bad(section, "exec would be looked up in the directory of the session; write the program's "+
+			"absolute path, or its name alone")
 	case w.When == "" && slices.ContainsFunc(w.Exec, names):
-		return bad(section, "exec names {session}; set when = \"gone\", so that no session is resumed that lives")
+		return bad(section, "exec contains {session}; set when = \"gone\", so that no live session is resumed")
 	}
 	return nil
 }
@@ -145,12 +145,12 @@ func (w *Wake) checkExec(section string) error {
 func (w *Wake) checkACP(section string) error {
 	switch {
 	case w.ACP != nil && noCommand(w.ACP):
-		return bad(section, "acp is no command; write it like acp = [\"gemini\", \"--acp\"]")
+		return bad(section, "acp is not a command; write it like acp = [\"gemini\", \"--acp\"]")
 	case len(w.ACP) > 0 && !filepath.IsAbs(w.ACP[0]) && strings.ContainsRune(w.ACP[0], '/'):
-		return bad(section, "acp would be looked for in the directory of the session; write the program's whole "+
-			"path, or its name alone")
+		return bad(section, "acp would be looked up in the directory of the session; write the program's "+
+			"absolute path, or its name alone")
 	case w.Dir != "" && (len(w.ACP) == 0 || !filepath.IsAbs(w.Dir) || strings.ContainsRune(w.Dir, 0)):
-		return bad(section, "dir is %q; it can be an absolute path, beside acp: where the agent works", w.Dir)
+		return bad(section, "dir is %q; use an absolute path, with acp: where the agent works", w.Dir)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func noCommand(exec []string) bool {
 func checkWebhook(section, to string, key Secret) error {
 	switch {
 	case !isWebhook(to):
-		return bad(section, "webhook is not an http or https address without a user")
+		return bad(section, "webhook must be an http or https address without a user")
 	case key == nil:
 		return bad(section, "has a webhook and no secret; make one with: echo whsec_$(openssl rand -base64 32)")
 	}
@@ -215,8 +215,8 @@ func WakeAddress(who string) (mail.Address, error) {
 		return mail.AgentAddress(name), err
 	}
 	if a.Kind() == mail.ToPerson {
-		return "", mail.Errorf(mail.Invalid, "you are not woken as agents are; how you are told of mail is what the "+
-			"sections [notify.…] say (docs/notify.md)")
+		return "", mail.Errorf(mail.Invalid, "you are not woken as agents are; for your notifications use the "+
+			"sections [notify.…] (docs/notify.md)")
 	}
 	return "", mail.Errorf(mail.Invalid, "%q cannot be woken; write an agent's name, role:ROLE or orchestrator", who)
 }
@@ -250,7 +250,7 @@ func (r *Room) printWakes(b *strings.Builder, name string) {
 
 func (w *Wake) rows() []row {
 	if w.Empty() {
-		return []row{{absent: "not woken here, whatever [room.wake] says"}}
+		return []row{{absent: "not woken here, even if [room.wake] is set"}}
 	}
 	var exec, acp, tmux any
 	limit := DefaultWakeTimeout
@@ -273,17 +273,17 @@ func (w *Wake) rows() []row {
 		{name: "exec", value: exec,
 			about: "run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced"},
 		{name: "acp", value: acp,
-			about: "a program that speaks ACP, for a turn of an agent that has no session; replaced as in exec"},
+			about: "a program that speaks ACP, for a turn of an agent without a session; placeholders as in exec"},
 		{name: "dir", value: given(w.Dir), about: "where it works"},
 		{name: "when", value: given(w.When),
-			about: "the command is run only if the agent's session is known to have ended"},
+			about: "run the command only if the agent's session is known to have ended"},
 		{name: "webhook", value: given(w.Webhook), about: "signed POST (Standard Webhooks)", note: secretSet},
 		{name: "tmux", value: tmux,
 			about: "type into the empty prompt of its session, if that runs in tmux and all else has failed"},
 		{name: "timeout", value: cmp.Or(w.Timeout, limit),
-			about: "the command is killed, a server given up, a turn over ACP cancelled, after so long"},
+			about: "time limit for a command, a server, or a turn over ACP"},
 		{name: "budget", value: cmp.Or(w.Budget, policy.DefaultBudget),
-			about: "rings in vain in an hour; urgent mail may cause as many again"},
+			about: "rings without effect in an hour; urgent mail may cause as many again"},
 	}
 }
 

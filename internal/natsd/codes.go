@@ -71,7 +71,7 @@ func (c *codes) make(good time.Duration) (wire.Secret, mail.Time, error) {
 		good = defaultGood
 	}
 	if good < time.Second || good > maxGood {
-		return secret, 0, mail.Errorf(mail.Invalid, "a code is good for a second to a day")
+		return secret, 0, mail.Errorf(mail.Invalid, "a code is valid for a second to a day")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *codes) make(good time.Duration) (wire.Secret, mail.Time, error) {
 		}
 	}
 	if open >= maxCodes {
-		return secret, 0, mail.Errorf(mail.Limited, "%d codes are open, which is all that can be: no other was made",
+		return secret, 0, mail.Errorf(mail.Limited, "%d codes are open, which is the limit. No other was made",
 			maxCodes)
 	}
 	made := code{Sum: sumOf(secret.String()), Expires: now.Add(good)}
@@ -105,12 +105,12 @@ func (c *codes) use(secret string, by mail.Machine, pin string) (undo func(), er
 	case c.list[i].Used != "" && c.list[i].Pin == pin:
 		return func() {}, nil
 	case c.list[i].Used != "":
-		return nil, mail.Errorf(mail.Denied, "this code has been used, by the machine %s; each lets in one machine, "+
-			"once. If that was not you, type there: pennypost cluster remove %s. A new code is made there by: "+
+		return nil, mail.Errorf(mail.Denied, "this code was used by the machine %s; each lets one machine join, "+
+			"once. If that was not you, type there: pennypost cluster remove %s. To make a new code there: "+
 			"pennypost cluster invite", c.list[i].Used, c.list[i].Used)
 	case c.list[i].Expires <= now:
-		return nil, mail.Errorf(mail.Denied, "this code was good until %s, which is over. A new one is made there "+
-			"by: pennypost cluster invite", c.list[i].Expires)
+		return nil, mail.Errorf(mail.Denied, "this code was valid until %s. To make a new one there: pennypost "+
+			"cluster invite", c.list[i].Expires)
 	}
 	list := slices.Clone(c.list)
 	list[i].Used, list[i].Pin = by, pin
@@ -148,7 +148,7 @@ func (c *codes) free(sum string) {
 func (c *codes) save(list []code) error {
 	if err := kept.Save(c.path, list); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the list of codes cannot be written: " + err.Error()}
+			Msg: "cannot write the list of codes: " + err.Error()}
 	}
 	c.list = list
 	return nil

@@ -39,12 +39,12 @@ func TestCodes(t *testing.T) {
 		}
 		use(first, "laptop", "aa", "")
 		use(first, "laptop", "aa", "") // it has not received the answer
-		use(first, "tower", "bb", "has been used, by the machine laptop")
+		use(first, "tower", "bb", "was used by the machine laptop")
 		c.rename(first, "laptop-2")
 		use(free, "tower", "bb", "")() // undone
 		use("x", "tower", "bb", "no such code")
 		time.Sleep(time.Minute)
-		use(late, "tower", "bb", "was good until")
+		use(late, "tower", "bb", "was valid until")
 		if c, err = openCodes(path); err != nil { // the same after a restart
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func (d *daemon) answerFiles(msg *natsMsg) {
 	}
 	found, err := natsfiles.Search(d.home.Servers(), q.IDs)
 	if err != nil {
-		d.log.Warn("the server's files cannot be searched for erased messages", "err", err)
+		d.log.Warn("server files cannot be searched for erased messages", "err", err)
 		return
 	}
 	if text, err := json.Marshal(natsfiles.Answer{Server: d.node.server.Name(), Found: found}); err == nil {

@@ -88,20 +88,20 @@ func (d *daemon) init(ctx context.Context, q wire.ClusterInit) (st wire.ClusterS
 // outside prepares for a cluster, and refuses if this machine is in one, or its rooms are on other servers.
 func (d *daemon) outside() error {
 	if c := d.cluster.Load(); c != nil {
-		return mail.Errorf(mail.Conflict, "this machine is in a cluster already, as %s. Nothing was done. pennypost "+
-			"cluster leave takes it out", c.Machine)
+		return mail.Errorf(mail.Conflict, "this machine is already in a cluster, as %s. Nothing was done. To "+
+			"leave it: pennypost cluster leave", c.Machine)
 	}
 	cfg, err := config.Load(d.home, os.Getenv)
 	if err != nil {
 		return err
 	}
 	if cfg.Journal.Clustered() {
-		return mail.Errorf(mail.Conflict, "[journal] in %s names NATS servers, on which rooms may be. Nothing was "+
-			"done. Take urls out of it first", d.home.File())
+		return mail.Errorf(mail.Conflict, "[journal] in %s names NATS servers, which may have rooms. Nothing was "+
+			"done. Remove urls from it first", d.home.File())
 	}
 	if _, err := os.Stat(d.home.Servers()); err == nil {
-		return mail.Errorf(mail.Conflict, "%s is there, and this machine is in no cluster: it is what a server has "+
-			"left. Nothing was done. Move it away first", d.home.Servers())
+		return mail.Errorf(mail.Conflict, "%s contains an earlier server's data, but this machine is not in a "+
+			"cluster. Nothing was done. Move it away first", d.home.Servers())
 	}
 	return d.prepare()
 }
@@ -112,8 +112,8 @@ func (d *daemon) mayListen(me *config.Member) error {
 		return err
 	}
 	if left, _, err := durable.Space(string(d.home)); err == nil && left < leastSpace {
-		return mail.Errorf(mail.Unavailable, "the disk of %s has only %d MiB left; the server needs %d to begin "+
-			"with. Nothing was done", d.home, left>>20, leastSpace>>20)
+		return mail.Errorf(mail.Unavailable, "the disk of %s has only %d MiB free; the server needs %d to start. "+
+			"Nothing was done", d.home, left>>20, leastSpace>>20)
 	}
 	at, err := listening(me.Address)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *daemon) undo(keepKey bool) {
 		err = errors.Join(err, removeFile(d.home.ClusterKey()))
 	}
 	if err != nil {
-		d.log.Error("not all of it could be taken back", "err", err)
+		d.log.Error("undo incomplete", "err", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func (d *daemon) admitAll(ctx context.Context) {
 			err = m.Respond(text)
 		}
 		if err != nil {
-			d.log.Warn("a machine that asked to join was not answered", "err", err)
+			d.log.Warn("joining machine not answered", "err", err)
 		}
 	})
 	if err != nil {
@@ -190,7 +190,7 @@ func (d *daemon) admit(ctx context.Context, pin string, data []byte) (a admitted
 		err = config.CheckMember(&q.Member)
 	}
 	if err == nil && q.Member.Pin().String() != pin {
-		err = mail.Errorf(mail.Denied, "the machine has another key than it says")
+		err = mail.Errorf(mail.Denied, "the machine's key is not the one it names")
 	}
 	undo := func() {}
 	if err == nil {
@@ -218,10 +218,10 @@ func (d *daemon) admit(ctx context.Context, pin string, data []byte) (a admitted
 		}
 	}
 	if err != nil {
-		d.log.Warn("a machine was not let in", "machine", q.Member.Machine, "err", err)
+		d.log.Warn("machine not admitted", "machine", q.Member.Machine, "err", err)
 		return admitted{Code: mail.CodeOf(err), Message: err.Error()}
 	}
-	d.log.Info("a machine joins", "machine", a.Machine, "address", q.Member.Address, "withdraws", q.Withdraw)
+	d.log.Info("machine joins", "machine", a.Machine, "address", q.Member.Address, "withdraws", q.Withdraw)
 	return a
 }
 
@@ -238,17 +238,17 @@ func (l *list) add(m config.Member, named bool) (mail.Machine, error) {
 		}
 	}
 	if len(l.Members) >= maxMembers {
-		return "", mail.Errorf(mail.Limited, "the cluster has %d machines, which is all that can be", maxMembers)
+		return "", mail.Errorf(mail.Limited, "the cluster has %d machines, which is the limit", maxMembers)
 	}
 	for _, o := range l.Members {
 		if o.Address == m.Address {
-			return "", mail.Errorf(mail.Conflict, "the machine %s of the cluster has the address %s: say another "+
-				"one with --address", o.Machine, m.Address)
+			return "", mail.Errorf(mail.Conflict, "the machine %s of the cluster already has the address %s: "+
+				"give another one with --address", o.Machine, m.Address)
 		}
 	}
 	if taken(m.Machine) && named {
 		return "", mail.Errorf(mail.Conflict, "a machine called %s is, or was, in the cluster: use another name. "+
-			"The code is still good", m.Machine)
+			"The code is still valid", m.Machine)
 	}
 	for n, name := 2, m.Machine; taken(m.Machine); n++ {
 		m.Machine = mail.Machine(fmt.Sprintf("%.50s-%d", name, n))
@@ -266,8 +266,8 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 		return st, err
 	}
 	if !code.Cluster {
-		return st, mail.Errorf(mail.Invalid, "that code is for pennypost join, and lets nothing into a cluster; "+
-			"pennypost cluster invite makes those")
+		return st, mail.Errorf(mail.Invalid, "that code is for pennypost join, not for a cluster; to make one "+
+			"for a cluster: pennypost cluster invite")
 	}
 	if err := d.outside(); err != nil {
 		return st, err
@@ -305,8 +305,8 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	if err != nil {
 		ask.Withdraw = true
 		if _, bad := door.ask(context.WithoutCancel(ctx), &ask); bad != nil {
-			return st, fmt.Errorf("%w. The cluster still lists this machine; there, type: pennypost cluster remove "+
-				"%s", err,
+			return st, fmt.Errorf("%w. The cluster still lists this machine; type there: pennypost cluster "+
+				"remove %s", err,
 				in.Machine)
 		}
 		return st, err
@@ -316,9 +316,9 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	if err := d.taken(ctx); err != nil {
-		return st, mail.Errorf(mail.Timeout, "this machine is in the cluster, as %s, and the other servers have not "+
-			"taken it in yet: they may not be reached at the port of their servers (%s). It goes on trying; "+
-			"pennypost cluster status says more", c.Machine, config.RoutesOf(q.At))
+		return st, mail.Errorf(mail.Timeout, "this machine is in the cluster, as %s, but the other servers have "+
+			"not accepted it yet: their server port may be unreachable (%s). It keeps trying; to check: "+
+			"pennypost cluster status", c.Machine, config.RoutesOf(q.At))
 	}
 	d.settle(ctx)
 	return d.status(ctx, wire.None{})
@@ -342,9 +342,9 @@ func ownAddress(ctx context.Context, at, own string) (string, error) {
 }
 
 func notThere(at string, err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("no server of a cluster answers at %s "+
-		"(%v). Nothing was done, and the code is still good. Check the address, and that its server runs: pennypost "+
-		"cluster status there", at, err)}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("no cluster server answers at %s (%v). "+
+		"Nothing was done, and the code is still valid. Check the address, and that its server runs, by typing "+
+		"there: pennypost cluster status", at, err)}
 }
 
 // door is a connection to the machine that made a code.
@@ -368,11 +368,12 @@ func knock(at string, code wire.Code, cert tls.Certificate) (*door, error) {
 	_, alert := errors.AsType[tls.AlertError](err)
 	switch {
 	case other != nil:
-		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: fmt.Sprintf("what answers at %s is not the "+
-			"machine that the code is from (%v). Nothing was sent to it", at, other)}
+		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: fmt.Sprintf("the machine at %s did not make "+
+			"this code (%v). Nothing was sent to it", at, other)}
 	case errors.Is(err, nats.ErrAuthorization), alert, err != nil && strings.Contains(err.Error(), "tls: "):
-		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: "the machine at " + at + " knows no such code: it " +
-			"was never made there, or ended more than a day ago. Nothing was done. A new one is made there by: " +
+		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: "the machine at " + at + " does not know this " +
+			"code: it " +
+			"was never made there, or expired more than a day ago. Nothing was done. To make a new one there: " +
 			"pennypost cluster invite"}
 	case err != nil:
 		return nil, notThere(at, err)
@@ -393,8 +394,8 @@ func (c *door) ask(ctx context.Context, q *request) (a admitted, err error) {
 	}
 	switch {
 	case err != nil:
-		return a, &mail.Error{Code: mail.Timeout, Err: err, Msg: fmt.Sprintf("the other machine has not let this "+
-			"one in (%v). It may have; type the same again", err)}
+		return a, &mail.Error{Code: mail.Timeout, Err: err, Msg: fmt.Sprintf("the other machine has not "+
+			"confirmed that this one joined (%v). It may have joined; run the command again", err)}
 	case a.Code != "":
 		return a, &mail.Error{Code: a.Code, Msg: a.Message}
 	case q.Withdraw:
@@ -404,8 +405,7 @@ func (c *door) ask(ctx context.Context, q *request) (a admitted, err error) {
 		err = errors.Join(err, config.CheckMember(&a.List.Members[i]))
 	}
 	if _, bad := mail.ParseMachine(a.List.ID); err != nil || bad != nil {
-		return a, mail.Errorf(mail.Invalid, "the other machine has answered with a list of machines that cannot be "+
-			"used: %v",
+		return a, mail.Errorf(mail.Invalid, "the other machine has sent an invalid list of machines: %v",
 			errors.Join(err, bad))
 	}
 	return a, nil

@@ -82,7 +82,7 @@ func (d *daemon) put(ctx context.Context, l *list, place uint64) error {
 			Subjects: []string{listSubject}, MaxMsgsPerSubject: 8, Storage: jetstream.FileStorage, Replicas: 1,
 			Description: "the machines of a cluster of " +
 				"Pennypost"}); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return fmt.Errorf("make the list of machines: %w", err)
+			return fmt.Errorf("create the list of machines: %w", err)
 		}
 	}
 	text, err := json.Marshal(l)
@@ -126,8 +126,8 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 			continue // another machine was first
 		}
 		if err != nil {
-			return nil, &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the servers of the cluster take no " +
-				"change: more than half of them have to be there (" + err.Error() + "). Nothing was changed"}
+			return nil, &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the cluster's servers accept no " +
+				"change: more than half of them must be running (" + err.Error() + "). Nothing was changed"}
 		}
 		d.tellRemoved(ctx, l)
 		return l, d.apply(l)
@@ -148,7 +148,7 @@ func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		if _, err := d.node.members.RequestWithContext(ctx, removedSubject+m.Pin().String(), text); err != nil {
-			d.log.Info("a machine was not told that it is removed", "machine", m.Machine, "err", err)
+			d.log.Info("removed machine not told", "machine", m.Machine, "err", err)
 		}
 		cancel()
 	}
@@ -161,7 +161,7 @@ func (d *daemon) hearRemoved(msg *natsMsg) {
 		_ = msg.Respond(nil)
 		_ = d.node.members.Flush()
 		if err := d.apply(&l); err != nil {
-			d.log.Error("not noted that this machine was removed", "err", err)
+			d.log.Error("removal of this machine not recorded", "err", err)
 		}
 	}
 }
@@ -194,11 +194,11 @@ func (d *daemon) apply(l *list) error {
 	case err != nil && len(old.Members) == 1:
 		d.cluster.Store(old) // no one else has it
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the list of machines cannot be written: " + err.Error()}
+			Msg: "cannot write the list of machines: " + err.Error()}
 	case err != nil:
 		d.log.Warn("list of machines not written", "err", err) // it will be read from the servers again
 	case len(c.Members) == 1:
-		d.log.Info("this machine is the only one of its cluster; the server begins anew when it is needed")
+		d.log.Info("this machine is the only one of its cluster; the server starts again when needed")
 		d.stop()
 		return nil
 	}
@@ -219,12 +219,12 @@ func (d *daemon) follow(ctx context.Context) {
 		}
 	})
 	if err != nil {
-		d.log.Error("changes of the list of machines are not heard", "err", err)
+		d.log.Error("changes of the list of machines not heard", "err", err)
 	} else {
 		defer func() { _ = sub.Unsubscribe() }()
 	}
 	if _, err := d.node.members.Subscribe(removedSubject+d.pin().String(), d.hearRemoved); err != nil {
-		d.log.Error("a removal of this machine is not heard", "err", err)
+		d.log.Error("removal of this machine not heard", "err", err)
 	}
 	for {
 		asked, cancel := context.WithTimeout(ctx, readPatience)

@@ -25,8 +25,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if len(args) > 0 {
-		fmt.Fprintln(stderr, "pennypost-nats: it takes no arguments but --version; pennypost cluster --help says "+
-			"how it is used")
+		fmt.Fprintln(stderr, "pennypost-nats: it takes no arguments but --version; see pennypost cluster --help")
 		return 2
 	}
 	home, err := config.FindHome(os.Getenv)

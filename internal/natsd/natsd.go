@@ -88,8 +88,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 			}
 		}).Stop()
 	case c.Removed:
-		return mail.Errorf(mail.Conflict, "this machine was removed from its cluster; pennypost cluster leave "+
-			"forgets that")
+		return mail.Errorf(mail.Conflict, "this machine was removed from its cluster; to clear that: pennypost "+
+			"cluster leave")
 	default:
 		if c.Stopped {
 			c.Stopped = false
@@ -128,7 +128,7 @@ func (d *daemon) begin(c *config.Cluster) error {
 		d.cluster.Store(nil)
 		return err
 	}
-	d.log.Info("server of a cluster runs", "machine", c.Machine, "members", len(c.Members), "pid", os.Getpid())
+	d.log.Info("cluster server running", "machine", c.Machine, "members", len(c.Members), "pid", os.Getpid())
 	return nil
 }
 
@@ -155,13 +155,13 @@ func (d *daemon) tendAll() {
 	d.running.Go(func() { d.tend(d.ctx) })
 	d.running.Go(func() { d.admitAll(d.ctx) })
 	if _, err := d.node.rooms.Subscribe(natsfiles.Subject, d.answerFiles); err != nil {
-		d.log.Error("erased messages will not be looked for in the server's files", "err", err)
+		d.log.Error("erased messages not searched for in the server's files", "err", err)
 	}
 	d.running.Go(func() {
 		select {
 		case <-d.ctx.Done():
 		case why := <-d.node.fatal:
-			d.log.Error("the server cannot go on", "err", why)
+			d.log.Error("server cannot continue", "err", why)
 			d.stop()
 		}
 	})
@@ -227,7 +227,7 @@ func answer[Q, A any](mux *http.ServeMux, what string, f func(context.Context, Q
 			err = jsonx.Unmarshal(text, &q)
 		}
 		if err != nil {
-			err = mail.Errorf(mail.Invalid, "the question cannot be read: %v", err)
+			err = mail.Errorf(mail.Invalid, "cannot read the question: %v", err)
 		} else {
 			got, err = f(r.Context(), q)
 		}
@@ -270,6 +270,6 @@ func (d *daemon) inCluster() (*config.Cluster, error) {
 	if c := d.cluster.Load(); c != nil {
 		return c, nil
 	}
-	return nil, mail.Errorf(mail.NotFound, "this machine is in no cluster: pennypost cluster init makes one, and "+
-		"pennypost cluster join comes into one")
+	return nil, mail.Errorf(mail.NotFound, "this machine is not in a cluster; to create or join one: pennypost "+
+		"cluster init, pennypost cluster join")
 }

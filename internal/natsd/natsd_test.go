@@ -299,18 +299,18 @@ func TestRefuses(t *testing.T) {
 		ask  wire.ClusterJoin
 		says string
 	}{
-		"a wrong code":            {wire.ClusterJoin{At: in.Address, Code: wrong.String()}, "knows no such code"},
+		"a wrong code":            {wire.ClusterJoin{At: in.Address, Code: wrong.String()}, "does not know this code"},
 		"a misspelt code":         {wire.ClusterJoin{At: in.Address, Code: in.Code[:47] + "x"}, "misspelt"},
 		"a code of a post office": {wire.ClusterJoin{At: in.Address, Code: plain.String()}, "pennypost join"},
-		"another machine": {wire.ClusterJoin{At: elsewhere, Code: in.Code}, "is not the machine that the " +
-			"code is from"},
-		"nobody there": {wire.ClusterJoin{At: address(t), Code: in.Code}, "no server of a cluster answers"},
+		"another machine":         {wire.ClusterJoin{At: elsewhere, Code: in.Code}, "did not make this code"},
+		"nobody there":            {wire.ClusterJoin{At: address(t), Code: in.Code}, "no cluster server answers"},
 		"a port in " +
 			"use": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: busy}, "cannot listen"},
 		"an address that is " +
-			"none": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "a b:4222"}, "not an address"},
+			"none": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "a b:4222"}, "not a valid address"},
 		"a port that is too " +
-			"high": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "127.0.0.1:64000"}, "not an address"},
+			"high": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "127.0.0.1:64000"},
+			"not a valid address"},
 		"a name that is in " +
 			"use": {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "desk", Named: true}, "use another name"},
 		"a name that is no name": {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "a b"}, "machine"},
@@ -337,7 +337,7 @@ func TestRefuses(t *testing.T) {
 	}
 	_, err = ask[wire.ClusterStatus](t, desk, "init", wire.ClusterInit{Name: "desk", Address: address(t)})
 	if err == nil ||
-		!strings.Contains(err.Error(), "in a cluster already") {
+		!strings.Contains(err.Error(), "already in a cluster") {
 		t.Errorf("init in a cluster: %v", err)
 	}
 	// the code is still valid after all that, and for one machine only
@@ -351,7 +351,7 @@ func TestRefuses(t *testing.T) {
 	late := newMachine(t)
 	_, err = ask[wire.ClusterStatus](t, late, "join", wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "late",
 		Address: address(t)})
-	if err == nil || !strings.Contains(err.Error(), "has been used, by the machine desk-2") {
+	if err == nil || !strings.Contains(err.Error(), "was used by the machine desk-2") {
 		t.Errorf("a used code: %v", err)
 	}
 	if left := left(late.home); left != "nats.lock nats.sock" {

@@ -31,19 +31,20 @@ func (s *state) mayRemove(name mail.Machine) error {
 	}
 	switch {
 	case !slices.ContainsFunc(s.members, func(m config.Member) bool { return m.Machine == name }):
-		return mail.Errorf(mail.NotFound, "no machine of the cluster is called %s; they are listed by: pennypost "+
+		return mail.Errorf(mail.NotFound, "no machine of the cluster is called %s; to list them: pennypost "+
 			"cluster status", name)
 	case s.ups("") < majority(n):
-		return refused("of the %d machines only %d are there, which is not more than half, so nothing can be "+
-			"decided. Start the servers of the others first", n, s.ups(""))
+		return refused("of the %d machines only %d are running, which is not a majority. Start the servers of "+
+			"the others first", n, s.ups(""))
 	case n <= config.DefaultReplicas && slices.ContainsFunc(s.streams, func(x stream) bool { return x.isRoom() }):
-		return refused("too few would be left to keep its rooms: fewer than three machines have none that could be "+
-			"away. Let another one in first (pennypost cluster invite), and remove %s then. To give the cluster up, "+
-			"move its rooms to files before: pennypost rooms move ROOM --to file", name)
+		return refused("fewer than three machines would be left, and none of them could be away. Add another one "+
+			"first (pennypost cluster invite), and then remove %s. To give the cluster up, first move its rooms "+
+			"to files: pennypost rooms move ROOM --to file", name)
 	case n <= config.DefaultReplicas:
 		return nil
 	case left < majority(n-1):
-		return refused("of the %d others only %d are there, and mail would stop. Start their servers first", n-1, left)
+		return refused("of the %d others only %d are running, and mail would stop. Start their servers "+
+			"first", n-1, left)
 	}
 	for i := range s.streams {
 		x := &s.streams[i]
@@ -53,8 +54,8 @@ func (s *state) mayRemove(name mail.Machine) error {
 		case len(current) < majority(max(len(all), x.copies)):
 			return refused("%s has no majority of its servers at present", x.title())
 		case slices.Contains(all, string(name)) && left < x.copies:
-			return refused("%s is to be on %d servers, and only %d others are there. Start their servers, or let "+
-				"another machine in first", x.title(), x.copies, left)
+			return refused("%s needs %d servers, and only %d others are running. Start their servers, or add "+
+				"another machine first", x.title(), x.copies, left)
 		case slices.Contains(all, string(name)) && others == 0 && x.copies > 1:
 			return refused("no other server has all of %s", x.title())
 		}
@@ -91,8 +92,8 @@ func (d *daemon) remove(ctx context.Context, q wire.ClusterRemove) (st wire.Clus
 	}
 	s, err := d.steady(ctx)
 	if err != nil {
-		return st, &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s was not removed: the servers "+
-			"do not say where everything is (%v). More than half of them have to be there", name, err)}
+		return st, &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s was not removed: the "+
+			"servers do not report where their data is (%v). More than half of them must be running", name, err)}
 	}
 	if err := s.mayRemove(name); err != nil {
 		return st, err
@@ -108,7 +109,8 @@ func (d *daemon) remove(ctx context.Context, q wire.ClusterRemove) (st wire.Clus
 		l.Gone = l.Gone[max(0, len(l.Gone)-maxGone):]
 		return nil
 	}); err != nil {
-		return st, fmt.Errorf("the server of %s is out, and its key is not void yet: %w. Type it again", name, err)
+		return st, fmt.Errorf("the server of %s is removed, but its key is not void yet: %w. Run the command "+
+			"again", name, err)
 	}
 	if name == c.Machine {
 		return st, nil
@@ -123,8 +125,8 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 	}
 	if n > config.DefaultReplicas {
 		if err := d.evacuate(ctx, string(name)); err != nil {
-			return fmt.Errorf("%s is still in the cluster, and part of what it had may be on others: %w. Type it "+
-				"again", name,
+			return fmt.Errorf("%s is still in the cluster, and part of its data may be on others: %w. Run the "+
+				"command again", name,
 				err)
 		}
 	}
@@ -133,7 +135,8 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 		return nil // an earlier removal was interrupted here
 	}
 	if err != nil {
-		return fmt.Errorf("%s has no rooms any more, and is still in the cluster: %w. Type it again", name, err)
+		return fmt.Errorf("%s has no rooms any more, but is still in the cluster: %w. Run the command "+
+			"again", name, err)
 	}
 	return nil
 }

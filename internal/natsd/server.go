@@ -109,8 +109,8 @@ func (p place) free() error {
 		l, err := net.Listen("tcp", at)
 		if err != nil {
 			return &mail.Error{Code: mail.Conflict, Err: err, Msg: fmt.Sprintf("the server cannot listen at %s "+
-				"(%v). It needs two ports, one for post offices and one, which is 2000 higher, for the other "+
-				"servers. Nothing was done. Say another one: --address HOST:PORT", at, err)}
+				"(%v). It needs two ports: this one for post offices, and one 2000 above it for the other "+
+				"servers. Nothing was done. Choose another one: --address HOST:PORT", at, err)}
 		}
 		l.Close()
 	}
@@ -141,7 +141,7 @@ func (n *node) start(home config.Home, c *config.Cluster) error {
 		case why := <-n.fatal:
 			return mail.Errorf(mail.Unavailable, "the NATS server does not start: %s", why)
 		default:
-			return mail.Errorf(mail.Unavailable, "the NATS server does not start; %s says why", home.ServerLog())
+			return mail.Errorf(mail.Unavailable, "the NATS server does not start; see its log: %s", home.ServerLog())
 		}
 	}
 	for _, c := range []struct {
@@ -151,7 +151,7 @@ func (n *node) start(home config.Home, c *config.Cluster) error {
 		if *c.into, err = nats.Connect("", nats.InProcessServer(n.server), nats.Token(inside+c.account+"."+n.secret),
 			nats.MaxReconnects(-1), nats.Name("pennypost-nats")); err != nil {
 			n.stop()
-			return fmt.Errorf("connect to the own server: %w", err)
+			return fmt.Errorf("connect to this machine's server: %w", err)
 		}
 	}
 	return nil

@@ -121,8 +121,8 @@ func (d *daemon) status(ctx context.Context, _ wire.None) (st wire.ClusterStatus
 			Version: version, Streams: on(s.streams, string(m.Machine))})
 	}
 	if err != nil {
-		st.Trouble = "the servers do not decide anything: more than half of them have to be there, and this " +
-			"machine must not have been removed while it was away (" + err.Error() + ")"
+		st.Trouble = "the servers cannot decide: more than half of them must be running, and this machine must " +
+			"not have been removed while it was away (" + err.Error() + ")"
 		return st, nil
 	}
 	may := s.mayFail()

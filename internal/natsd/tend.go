@@ -144,7 +144,7 @@ func (n *node) streams(ctx context.Context, members []config.Member) (all []stre
 				all = append(all, s)
 			}
 			if len(page.Missing) > 0 {
-				err = fmt.Errorf("no server speaks for %d streams, such as %s", len(page.Missing), page.Missing[0])
+				err = fmt.Errorf("no server leads %d streams, such as %s", len(page.Missing), page.Missing[0])
 			}
 			if total = page.Total; len(page.Streams)+len(page.Missing) == 0 {
 				break
@@ -170,7 +170,7 @@ func (s *stream) keepOn(ctx context.Context, copies int) error {
 func (d *daemon) tend(ctx context.Context) {
 	sub, err := d.node.rooms.Subscribe("$JS.EVENT.ADVISORY.STREAM.CREATED.>", func(*natsMsg) { d.changed.Give() })
 	if err != nil {
-		d.log.Error("new streams are not heard", "err", err)
+		d.log.Error("new streams not heard", "err", err)
 	} else {
 		defer func() { _ = sub.Unsubscribe() }()
 	}
@@ -201,7 +201,7 @@ func (d *daemon) raise(ctx context.Context) error {
 	// The deciding servers learn of a new server a moment later.
 	for wait := 0; len(d.node.server.JetStreamClusterPeers()) < want; wait++ {
 		if wait == 100 || !pause.For(ctx, settlePoll) {
-			return fmt.Errorf("only %d servers are there", len(d.node.server.JetStreamClusterPeers()))
+			return fmt.Errorf("only %d servers are running", len(d.node.server.JetStreamClusterPeers()))
 		}
 	}
 	all, err := d.node.streams(ctx, d.cluster.Load().Members)
@@ -209,8 +209,7 @@ func (d *daemon) raise(ctx context.Context) error {
 		for _, r := range all[i].Cluster.Replicas {
 			if d.cluster.Load().Member(mail.Machine(r.Name)) == nil && r.Offline {
 				bad := api(ctx, all[i].conn, "STREAM.PEER.REMOVE."+all[i].name, map[string]string{"peer": r.Peer}, nil)
-				d.log.Info("a server that was removed is taken from a "+
-					"stream", "stream", all[i].name, "node", r.Peer, "err", bad)
+				d.log.Info("removed server taken from a stream", "stream", all[i].name, "node", r.Peer, "err", bad)
 			}
 		}
 		// more copies than servers: one was on a removed server

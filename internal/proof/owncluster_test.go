@@ -102,14 +102,14 @@ func TestThreeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, two, three := hosts[0], hosts[1], hosts[2]
-	said := one.says("A cluster begins here", "cluster", "init", "--name", "one")
+	said := one.says("Created a cluster", "cluster", "init", "--name", "one")
 	printed := regexp.MustCompile(`(?m)^pennypost (cluster join 10\.97\.0\.1:4222 \S{48})$`)
 	lines := printed.FindAllStringSubmatch(said, -1)
 	if len(lines) != 2 {
 		t.Fatalf("init says:\n%s", said)
 	}
 	began := time.Now()
-	two.says("(?s)in the cluster now, as two.*10.97.0.2:4222", append(strings.Fields(lines[0][1]), "--name", "two")...)
+	two.says("(?s)now in the cluster, as two.*10.97.0.2:4222", append(strings.Fields(lines[0][1]), "--name", "two")...)
 	t.Logf("the second is in after %v", time.Since(began).Round(time.Millisecond))
 	began = time.Now()
 	three.says("(?s)10.97.0.3:4222.*One more of them may "+

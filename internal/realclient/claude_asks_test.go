@@ -14,7 +14,7 @@ func claudeAsk(t *testing.T, l *lab) {
 		t.Errorf("install does not say what will ask:\n%s", said)
 	}
 	l.startOffice()
-	const missing = "it asks before Pennypost's tools are used, and an agent that is alone waits there"
+	const missing = "it asks before it uses Pennypost's tools, and an agent that is alone waits there"
 	if said := l.doctor(); !strings.Contains(said, missing) {
 		t.Errorf("doctor does not say what will ask:\n%s", said)
 	}

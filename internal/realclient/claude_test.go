@@ -100,7 +100,7 @@ func claudeComment(t *testing.T, l *lab) {
 	if said, _ := l.try("doctor"); !strings.Contains(said, "has comments") {
 		t.Errorf("doctor says nothing of it:\n%s", said)
 	}
-	if said, err := l.try("install", "claude"); err == nil || !strings.Contains(said, "take them out") {
+	if said, err := l.try("install", "claude"); err == nil || !strings.Contains(said, "remove them") {
 		t.Errorf("install edits it: %v\n%s", err, said)
 	}
 }

@@ -359,7 +359,7 @@ func sandbox(t *testing.T, l *lab) {
 	if r.Has("pennypost mark") || !r.Has("by the tool mark_messages") {
 		t.Errorf("request %d tells of a command, or of no tool", r.N)
 	}
-	if r := l.request("hello sandbox", "sandbox lets no command connect"); !r.Has("mark_messages") {
+	if r := l.request("hello sandbox", "sandbox does not let commands connect"); !r.Has("mark_messages") {
 		t.Errorf("request %d does not say what works", r.N)
 	}
 }

@@ -103,7 +103,7 @@ func TestBackupIsPrivate(t *testing.T) {
 	check(t, os.WriteFile(file, nil, 0o644))
 	check(t, os.Chmod(file, 0o644))
 	out := o.must(t, "backup", file, "--force")
-	if !strings.Contains(out, "0600") || !strings.Contains(out, "speak as anybody") {
+	if !strings.Contains(out, "0600") || !strings.Contains(out, "act as anyone") {
 		t.Errorf("backup says %q", out)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {

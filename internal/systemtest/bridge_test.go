@@ -301,7 +301,7 @@ func (s *span) looksFailing(t *testing.T) {
 	if text := s.must(t, "status"); !strings.Contains(text, "failing") || !strings.Contains(text, s.dialect) {
 		t.Errorf("status: %s", text)
 	}
-	if r := s.run("bridge", "sync", s.dialect); r.code != 5 || !strings.Contains(r.stderr, "mail stands") {
+	if r := s.run("bridge", "sync", s.dialect); r.code != 5 || !strings.Contains(r.stderr, "no mail is lost") {
 		t.Errorf("bridge sync: %+v, want exit 5", r)
 	}
 	if figure := s.figure(t, "pennypost_bridges_failing"); figure != "1" {

@@ -56,7 +56,7 @@ func TestConfirm(t *testing.T) {
 		"agents grant ann --role orchestrator", "erase " + string(erased),
 		"answer " + card + " Allow", "send --to system --reply-to " + card + " --type answer --body Allow",
 	} {
-		if r := s.run(strings.Fields(words)...); r.code != 5 || !strings.Contains(r.stderr, "nothing was typed") {
+		if r := s.run(strings.Fields(words)...); r.code != 5 || !strings.Contains(r.stderr, "no passphrase was typed") {
 			t.Errorf("%s, where nothing is typed: %d %s%s", words, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -116,7 +116,7 @@ func TestConfirmDialog(t *testing.T) {
 			t.Fatalf("no dialog is on the desk: %+v", ask[mail.Cards](t, s.office, "dialogs"))
 		}
 	}
-	if r := s.run("answer", id, "allow"); r.code != 5 || !strings.Contains(r.stderr, "nothing was typed") {
+	if r := s.run("answer", id, "allow"); r.code != 5 || !strings.Contains(r.stderr, "no passphrase was typed") {
 		t.Errorf("where nothing is typed: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 	if r := typed(`wrong one\n`, `"$PP" answer `+id+` allow`); r.code == 0 {

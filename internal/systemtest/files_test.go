@@ -97,7 +97,7 @@ func until(t *testing.T, what string, true func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !true(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so within %v: %s", patience, what)
+			t.Fatalf("not met within %v: %s", patience, what)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestNewcomer(t *testing.T) {
 	begun := time.Now()
 	w.press("-l", lines[1]).press("Enter")
 	w.sees("Link pennypost and pennypostd in " + own)
-	w.press("Enter").sees("Claude Code is here.", settings, "Write it? [Y/n]")
+	w.press("Enter").sees("Claude Code is installed.", settings, "Make these changes? [Y/n]")
 	w.press("Enter").sees("Not found here: codex", "Show a notification on this desktop")
 	w.press("-l", "perhaps").press("Enter").sees("Type y or n")
 	w.press("-l", "n").press("Enter").sees("Let phones and other machines in? [y/N]")
@@ -127,7 +127,7 @@ func TestNewcomer(t *testing.T) {
 		time.Since(begun).Seconds())
 
 	// The agent asks, as through its client's MCP server; the person answers with one key.
-	w.press("-l", "clear; pennypost inbox").press("Enter").sees("Nothing waits.")
+	w.press("-l", "clear; pennypost inbox").press("Enter").sees("Nothing is waiting.")
 	w.press("-l", "clear; "+lines[2]).press("Enter").sees("Claude Code")
 	o.must(t, "send", "--as", "builder", "--to", "user", "--subject", "Which port?", "--body", "x", "--option", "8080",
 		"--option", "9090")
@@ -142,9 +142,9 @@ func TestNewcomer(t *testing.T) {
 
 	// A second run finds everything in order, and does not repeat answered questions.
 	w.press("-l", "clear; pennypost setup").press("Enter")
-	w.sees("on your PATH", "Claude Code has it already.", "Show a notification on this desktop")
+	w.sees("on your PATH", "Claude Code is set up already.", "Show a notification on this desktop")
 	w.press("-l", "n").press("Enter").sees("Let phones and other machines in? [y/N]")
-	w.press("Enter").sees("you have answered one before", "That is all.")
+	w.press("Enter").sees("you have answered one before", "Setup is complete.")
 
 	// A person who says no to everything keeps everything, and the post office continues.
 	w.press("-l", "clear; pennypost remove").press("Enter")
@@ -204,12 +204,12 @@ func TestNewcomerAlone(t *testing.T) {
 	w.press("-l", "clear; "+lines[1]).press("Enter")
 	line := `echo 'export PATH="` + programs + `:$PATH"' >> ~/.bashrc && . ~/.bashrc`
 	w.sees("The shell does not find pennypost and pennypostd yet. Type this:", "    "+line, "Not found here: claude, ",
-		"no agent to give a mailbox to yet", "Show a notification on this desktop")
+		"no agent can have a mailbox yet", "Show a notification on this desktop")
 	w.press("-l", "n").press("Enter").sees("Let phones and other machines in? [y/N]")
 	w.press("Enter").sees("Does a question reach you here?", "1  Yes, that was one key")
 	w.press("1").sees("Answered “Yes, that was one key”", "PENNYPOST_AGENT=builder CLIENT", "    pennypost\n")
 	w.press("-l", "clear; "+line+" && cd /").press("Enter")
-	w.press("-l", "clear; pennypost inbox").press("Enter").sees("Nothing waits.")
+	w.press("-l", "clear; pennypost inbox").press("Enter").sees("Nothing is waiting.")
 	withClaude(t, filepath.Join(home, "bin")) // it is installed later, and the shell learns where
 	w.press("-l", "clear; PATH=$PATH:~/bin; pennypost install claude").press("Enter").sees("settings.json")
 	w.press("-l", "clear; "+lines[2]).press("Enter").sees("Claude Code")
@@ -219,7 +219,7 @@ func TestNewcomerAlone(t *testing.T) {
 	w.press("1").sees("Answered “8080”")
 	w.press("q").gone("q quit")
 	w.press("-l", "clear; pennypost remove --yes --mail").press("Enter")
-	w.sees(".bashrc has the line that you typed", "Deleted "+o.home)
+	w.sees(".bashrc contains the line that you typed", "Deleted "+o.home)
 }
 
 // TestSetupEveryYes: with every yes, setup's changes work, and remove undoes all of them while the mail is kept:
@@ -237,9 +237,9 @@ func TestSetupEveryYes(t *testing.T) {
 	}
 	at := freeAddress(t)
 	setup := o.must(t, "setup", "--dry-run")
-	for _, want := range []string{"Link pennypost and pennypostd in " + own, "Claude Code is here.",
-		"The post office\nNothing to do", "asked: Show a notification",
-		"Let phones and other machines in? (Enter: no)", "A first question\nAn agent would ask you"} {
+	for _, want := range []string{"Link pennypost and pennypostd in " + own, "Claude Code is installed.",
+		"Post office\nNothing to do", "asked: Show a notification",
+		"Let phones and other machines in? (Enter: no)", "First question\nAn agent would ask you"} {
 		if !strings.Contains(setup, want) {
 			t.Errorf("a dry run does not say %q: %s", want, setup)
 		}
@@ -252,14 +252,14 @@ func TestSetupEveryYes(t *testing.T) {
 	w.press("-l", "cd /; "+binary+" setup --phone-at "+at).press("Enter")
 	w.sees("Link pennypost and pennypostd in " + own)
 	w.press("-l", "y").press("Enter")
-	w.sees("Linked.", "Write it? [Y/n]")
+	w.sees("Linked.", "Make these changes? [Y/n]")
 	w.press("-l", "y").press("Enter")
 	w.sees("Show a notification on this desktop")
 	w.press("-l", "y").press("Enter")
 	w.sees("Let phones and other machines in? [Y/n]")
 	w.press("-l", "y").press("Enter")
 	w.sees("pennypost open --phone", "1  Yes, that was one key")
-	w.press("1").sees("That is all.")
+	w.press("1").sees("Setup is complete.")
 	reachesOverTLS(t, o, at)
 
 	w.press("-l", "clear; pennypost remove").press("Enter")
@@ -301,7 +301,7 @@ func TestForeignProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := o.run("setup", "--yes")
-	if r.code == 0 || !strings.Contains(r.stderr, mine+" is there") || !strings.Contains(r.stderr, "Move it away") {
+	if r.code == 0 || !strings.Contains(r.stderr, mine+" exists") || !strings.Contains(r.stderr, "Move it away") {
 		t.Errorf("setup says %+v", r)
 	}
 	if left, _ := os.ReadDir(home); len(left) != 2 {
@@ -327,7 +327,7 @@ func TestOpenPhone(t *testing.T) {
 	w.tmux("set-option", "-t", "w", "remain-on-exit", "on")
 	w.sees("Let phones and other machines in? [y/N]")
 	w.press("-l", "y").press("Enter")
-	w.sees("the post office is restarted", "https://box.example/login?key=", reachesOverTLS(t, o, at))
+	w.sees("the post office restarts", "https://box.example/login?key=", reachesOverTLS(t, o, at))
 	if screen := w.screen(); strings.Contains(screen, "␛") || !strings.Contains(screen, "█ ▄▄▄▄▄ █") {
 		t.Errorf("there is no QR code to be read: %s", screen)
 	}
@@ -387,7 +387,7 @@ func reachesOverTLS(t *testing.T, o *office, at string) (fingerprint string) {
 func TestSetupWithoutTerminal(t *testing.T) {
 	o := newOffice(t)
 	r := o.run("setup")
-	if r.code != 2 || !strings.Contains(r.stderr, "--yes does what it proposes") {
+	if r.code != 2 || !strings.Contains(r.stderr, "--yes takes the default answers") {
 		t.Errorf("without a terminal: %+v", r)
 	}
 	if out := o.must(t, "setup", "--dry-run"); !strings.Contains(out, "Nothing is changed") {

@@ -119,14 +119,14 @@ func TestOwnCluster(t *testing.T) {
 	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the tower.")
 	says(t, laptop, "Without the tower", "inbox", "--room", "lab")
 	if r := desk.run("cluster", "remove", "tower"); r.code == 0 || !strings.Contains(r.stderr, "was not removed: "+
-		"too few") {
+		"fewer than three") {
 		t.Errorf("removing one of three: exit %d %s%s", r.code, r.stdout, r.stderr)
 	}
 
 	box := newOffice(t)
 	all["box"] = box
 	lets(t, laptop, box, "box")
-	says(t, desk, `tower is out of the cluster`, "cluster", "remove", "tower")
+	says(t, desk, `tower has left the cluster`, "cluster", "remove", "tower")
 	says(t, box, `(?s)box +up.*One more of them may fail`, "cluster", "status")
 	laptop.lose(t)
 	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the "+
@@ -221,21 +221,21 @@ func TestOwnClusterRefuses(t *testing.T) {
 			t.Errorf("%q: exit %d, %s%s, want %q", args, r.code, r.stdout, r.stderr, says)
 		}
 	}
-	refused(o, "is in no cluster", "cluster", "status")
-	refused(o, "is in no cluster", "cluster", "leave")
-	refused(o, "is in no cluster", "cluster", "invite")
+	refused(o, "is not in a cluster", "cluster", "status")
+	refused(o, "is not in a cluster", "cluster", "leave")
+	refused(o, "is not in a cluster", "cluster", "invite")
 	refused(o, "needs an address and a code", "cluster", "join", m[2])
-	refused(o, "is about this machine", "cluster", "status", "--remote", "https://127.0.0.1:1")
+	refused(o, "acts on this machine", "cluster", "status", "--remote", "https://127.0.0.1:1")
 	agent := *o
 	agent.env = append(agent.env, "CLAUDECODE=1")
 	refused(&agent, "agent", "cluster", "init", "--address", at)
 
 	o.must(t, "send", "--room", "old", "--to", "user", "--body", "In a file.")
-	refused(o, "would hide those of their names in the cluster: old", "cluster", "join", m[2], m[3], "--address", at)
+	refused(o, "would hide the cluster's rooms of the same names: old", "cluster", "join", m[2], m[3], "--address", at)
 	o.must(t, "cluster", "join", m[2], m[3], "--address", at, "--name", "laptop", "--keep-rooms")
 	says(t, o, "In a file", "inbox", "--room", "old")
 	says(t, desk, "mail was sent|msg_", "send", "--room", "new", "--to", "user", "--body", "On two servers.")
-	refused(o, "too few would be left", "cluster", "leave")
+	refused(o, "fewer than three machines would be left", "cluster", "leave")
 
 	full := newOffice(t)
 	if err := os.Mkdir(full.home, 0o700); err != nil {

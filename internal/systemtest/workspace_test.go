@@ -37,7 +37,7 @@ func TestWorkspaceInstall(t *testing.T) {
 		t.Errorf("mcp --remote: %+v", r)
 	}
 	if r := o.run("workspace", "add", "ws-other", there.dir, "--room", "lab", "--install", "claude"); r.code != 1 &&
-		r.code != 5 || !strings.Contains(r.stderr, `says agent = "ws-macro"`) {
+		r.code != 5 || !strings.Contains(r.stderr, `contains agent = "ws-macro"`) {
 		t.Errorf("another workspace in the same directory: %+v", r)
 	}
 

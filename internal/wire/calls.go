@@ -53,7 +53,7 @@ type None = struct{}
 var (
 	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: Room + "/messages",
 		About: "Send a message as the caller, now or, with at, in or every, later. 200 instead of 201: the " +
-			"idempotency key was known, and this is the earlier message. 202: the way to the room is away, and the " +
+			"idempotency key was known, and this is the earlier message. 202: the room is unreachable, and the " +
 			"message is kept on this machine.",
 		Repeat: true, Changes: true, Success: http.StatusCreated}, mail.Service.Send}
 	HistoryCall = Call[mail.HistoryQuery, mail.Page]{Route{ID: "history", Method: http.MethodGet,
@@ -65,29 +65,29 @@ var (
 		About: "Erase a message and its text from every file. Only the user may.", Changes: true},
 		done(mail.Service.Erase)}
 	InboxCall = Call[mail.InboxQuery, mail.Page]{Route{ID: "inbox", Method: http.MethodGet, Path: Room + "/inbox",
-		About: "What waits in a mailbox, oldest first unless newest is asked for. Looking marks nothing."},
+		About: "Mail waiting in a mailbox, oldest first unless newest is given. Looking marks nothing."},
 		mail.Service.Inbox}
 	DeskCall = Call[mail.DeskQuery, mail.Desk]{Route{ID: "desk", Method: http.MethodGet, Path: Room + "/desk",
-		About:    "What of this room waits for the user, by conversation. Only the user may ask.",
+		About:    "What waits for the user in this room, by conversation. Only the user may ask.",
 		UserOnly: true}, mail.Service.Desk}
 	MarkCall = Call[mail.Marking, mail.Marked]{Route{ID: "mark", Method: http.MethodPost, Path: Room + "/marks",
 		About: "Mark messages as the caller's: read, unread, archived or unarchived; with until snoozed; with door " +
 			"notified or presented.", Repeat: true, Changes: true}, mail.Service.Mark}
 	TurnCall = Call[mail.Turn, mail.Briefing]{Route{ID: "turn", Method: http.MethodPost, Path: Room + "/turns",
-		About: "Note a moment in the life of the caller's session, and answer what is to be told then. What hooks " +
-			"of agents' clients call."}, mail.Service.Turn}
+		About: "Record an event of the caller's session, and answer with the mail to show then. Hooks of agents' " +
+			"clients call this."}, mail.Service.Turn}
 	DialogCall = Call[mail.DialogChange, None]{Route{ID: "dialog", Method: http.MethodPost, Path: Room + "/dialogs",
-		About: "Note that the client of the caller's session asks its person, or how that ended. What hooks of " +
-			"agents' clients call.", Changes: true}, done(mail.Service.Dialog)}
+		About: "Record that the client of the caller's session asks its person, or how that ended. Hooks of " +
+			"agents' clients call this.", Changes: true}, done(mail.Service.Dialog)}
 	WaitCall = Call[WaitQuery, mail.Item]{Route{ID: "wait", Method: http.MethodGet, Path: Room + "/wait",
-		About: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may " +
-			"come first."},
+		About: "Wait for an unread message and answer with it, unmarked; null after the timeout. White space may " +
+			"precede it."},
 		func(s mail.Service, ctx context.Context, q WaitQuery) (mail.Item, error) {
 			return s.Wait(ctx, q.WaitQuery)
 		}}
 	WithdrawCall = Call[mail.ID, None]{Route{ID: "withdraw", Method: http.MethodPost,
 		Path:  Room + "/messages/{id}/withdrawal",
-		About: "Withdraw an open question. Whoever asked may, and the user.", Repeat: true, Changes: true},
+		About: "Withdraw an open question. Only its sender and the user may.", Repeat: true, Changes: true},
 		done(mail.Service.Withdraw)}
 	WaitingCall = Call[mail.WaitingQuery, mail.WaitingList]{Route{ID: "waiting", Method: http.MethodGet,
 		Path:  Room + "/waiting",
@@ -96,11 +96,11 @@ var (
 	StuckCall = Call[mail.StuckQuery, mail.StuckList]{Route{ID: "stuck", Method: http.MethodGet, Path: Room + "/stuck",
 		About: "The mail that does not move, by kind and reader, the longest wait first."}, mail.Service.Stuck}
 	EventsRoute = Route{ID: "events", Method: http.MethodGet, Path: Room + "/events",
-		About: "The room's journal from a place on, then live, as server-sent events: id is the seq, event the " +
-			"kind, data the event."}
+		About: "The room's journal after a sequence number, then live, as server-sent events: id is the seq, " +
+			"event the kind, data the event."}
 	RingRoute = Route{ID: "ring", Method: http.MethodPost, Path: Room + "/ring",
-		About: "Wait beside the caller until a door of it is rung, and answer that it was; null when the time is " +
-			"over. White space may come first."}
+		About: "Wait beside the caller until one of its doors is rung, and answer that it was; null after the " +
+			"timeout. White space may precede it."}
 )
 
 // The calls of the roster.
@@ -116,18 +116,18 @@ var (
 		done(mail.Service.Retire)}
 	RenameCall = Call[Rename, mail.Agent]{Route{ID: "rename", Method: http.MethodPost,
 		Path:  Room + "/agents/{name}/rename",
-		About: "Give an agent a new name; its mail goes with it.", Changes: true},
+		About: "Rename an agent; its mail moves with it.", Changes: true},
 		func(s mail.Service, ctx context.Context, r Rename) (mail.Agent, error) {
 			return s.Rename(ctx, r.From, r.To)
 		}}
 	MergeCall = Call[Merge, mail.Agent]{Route{ID: "merge", Method: http.MethodPost,
 		Path:  Room + "/agents/{name}/merge",
-		About: "Make an agent one with another, or with the user, who takes over all that it had.", Changes: true},
+		About: "Merge an agent into another, or into the user, who takes over all that it had.", Changes: true},
 		func(s mail.Service, ctx context.Context, m Merge) (mail.Agent, error) {
 			return s.Merge(ctx, m.From, m.Into)
 		}}
 	TokenCall = Call[mail.Name, Token]{Route{ID: "token", Method: http.MethodPost, Path: Room + "/agents/{name}/token",
-		About: "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
+		About: "Make an agent's bearer token, shown once; the previous one becomes void. Only the user may.",
 		Here:  true, Changes: true},
 		func(s mail.Service, ctx context.Context, n mail.Name) (Token, error) {
 			t, err := s.Token(ctx, n)
@@ -135,22 +135,22 @@ var (
 		}}
 	GuestTokenCall = Call[mail.Name, Token]{Route{ID: "guestToken", Method: http.MethodPost,
 		Path: Room + "/agents/{name}/guest-token",
-		About: "Make the bearer token with which somebody else's program comes in by the doors for guests, shown " +
-			"once; the agent's token before is void. Only the user may.",
+		About: "Make the bearer token for another person's program, valid at the guests' doors, shown once; the " +
+			"agent's previous token becomes void. Only the user may.",
 		Here: true, Changes: true},
 		func(s mail.Service, ctx context.Context, n mail.Name) (Token, error) {
 			t, err := s.GuestToken(ctx, n)
 			return Token{t}, err
 		}}
 	GrantsCall = Call[None, Grants]{Route{ID: "grants", Method: http.MethodGet, Path: Room + "/grants",
-		About: "What the user has granted to sessions of agents, or refused: who may be whom, and where."},
+		About: "What the user has granted to, or refused, sessions of agents: names, and where."},
 		func(s mail.Service, ctx context.Context, _ None) (Grants, error) {
 			list, err := s.Grants(ctx)
 			return Grants{list}, err
 		}}
 	GrantCall = Call[mail.Grant, mail.Grant]{Route{ID: "grant", Method: http.MethodPost, Path: Room + "/grants",
-		About: "Let the sessions of a client, of a directory or all, be an agent, with the role of the " +
-			"orchestrator or without; with refused, take that back. Only the user may.",
+		About: "Let the sessions of a client, of a directory or all, be an agent, with or without the role " +
+			"orchestrator; with refused, take that back. Only the user may.",
 		UserOnly: true, Repeat: true, Changes: true}, mail.Service.Grant}
 )
 
@@ -161,8 +161,8 @@ var (
 		About: "Who holds which path or name, since when and why."}, mail.Service.Claims}
 	ClaimCall = Call[mail.ClaimRequest, mail.Claimed]{Route{ID: "claim", Method: http.MethodPost,
 		Path: Room + "/claims",
-		About: "Take paths and names for the caller, all or none, and give up what it holds. The user gives up what " +
-			"others hold. What is in the way is answered, with its holder.", Repeat: true, Changes: true},
+		About: "Claim paths and names for the caller, all or none, or release them. The user may release those " +
+			"of others. The answer names the holders in the way.", Repeat: true, Changes: true},
 		mail.Service.Claim}
 )
 
@@ -170,20 +170,20 @@ var (
 var (
 	ScheduledCall = Call[None, mail.ScheduledList]{Route{ID: "scheduled", Method: http.MethodGet,
 		Path:  Room + "/scheduled",
-		About: "What waits to be sent, the first due first: the caller's own, or all of it for the user."},
+		About: "Scheduled mail, the next due first: the caller's own, or all of it for the user."},
 		plain(mail.Service.Scheduled)}
 	RescheduleCall = Call[mail.Rescheduling, mail.Scheduled]{Route{ID: "reschedule", Method: http.MethodPatch,
 		Path:  Room + "/scheduled/{id}",
-		About: "Send what waits at another time.", Changes: true}, mail.Service.Reschedule}
+		About: "Reschedule scheduled mail.", Changes: true}, mail.Service.Reschedule}
 	UnscheduleCall = Call[mail.ID, None]{Route{ID: "unschedule", Method: http.MethodDelete,
 		Path:  Room + "/scheduled/{id}",
-		About: "Take back what waits to be sent.", Changes: true}, done(mail.Service.Unschedule)}
+		About: "Cancel scheduled mail.", Changes: true}, done(mail.Service.Unschedule)}
 )
 
 // The calls that tie the room to directories.
 var (
 	BridgesCall = Call[None, Bridges]{Route{ID: "bridges", Method: http.MethodGet, Path: Room + "/bridges",
-		About: "The room's bridges to foreign mailboxes, and how they fare."},
+		About: "The room's bridges to foreign mailboxes, and their state."},
 		func(s mail.Service, ctx context.Context, _ None) (Bridges, error) {
 			list, err := s.Bridges(ctx)
 			return Bridges{list}, err
@@ -203,7 +203,7 @@ var (
 		UserOnly: true, Here: true, Repeat: true, Changes: true}, mail.Service.SyncBridge}
 	RejectedLinesCall = Call[string, BadLines]{Route{ID: "rejectedLines", Method: http.MethodGet,
 		Path:  Room + "/bridges/{bridge}/rejected",
-		About: "What the files of a bridge hold that cannot be understood: file, line, why and an excerpt."},
+		About: "Entries in the files of a bridge that are not understood: file, line, reason and excerpt."},
 		func(s mail.Service, ctx context.Context, id string) (BadLines, error) {
 			list, err := s.RejectedLines(ctx, id)
 			return BadLines{list}, err
@@ -234,18 +234,18 @@ var (
 		About: "Run retention now."},
 		plain(mail.Service.Archive)}
 	VerifyCall = Call[None, mail.Verification]{Route{ID: "verify", Method: http.MethodPost, Path: Room + "/verify",
-		About:  "Read the room's files again, check every line and name what is missing.",
+		About:  "Read the room's files again, check every line, and name missing ones.",
 		Repeat: true},
 		plain(mail.Service.Verify)}
 	RepairCall = Call[None, mail.Verification]{Route{ID: "repair", Method: http.MethodPost, Path: Room + "/repair",
-		About: "Set bad lines aside, put set-aside lines back where their places are free, and verify. Only the " +
-			"user may.",
+		About: "Set bad lines aside, restore set-aside lines where their sequence numbers are free, and verify. " +
+			"Only the user may.",
 		UserOnly: true, Changes: true},
 		plain(mail.Service.Repair)}
 	ExportRoute = Route{ID: "export", Method: http.MethodGet, Path: Room + "/export",
-		About: "Every message with its deliveries, one JSON object a line."}
+		About: "Every message with its deliveries, one JSON object per line."}
 	ImportCall = Call[[]mail.Item, mail.Imported]{Route{ID: "import", Method: http.MethodPost, Path: Room + "/import",
-		About: "Add messages with their own ids and times, one JSON object a line: all or none. Known ids are " +
+		About: "Add messages with their ids and times, one JSON object per line: all or none. Known ids are " +
 			"skipped. Only the user may.",
 		UserOnly: true, Changes: true}, mail.Service.Import}
 )
@@ -259,11 +259,11 @@ type WaitQuery struct {
 // RingQuery asks for the next ring at a door.
 type RingQuery struct {
 	Door    string         `query:"door" about:"which door: poster, rewake, monitor, channel; default monitor"`
-	Session string         `query:"session" about:"only while this session lasts, in place of whoever waits for it"`
+	Session string         `query:"session" about:"only while this session lasts; default: any session of the caller"`
 	Timeout *time.Duration `query:"timeout" about:"how long to wait; default 60s"`
 }
 
 // EventsQuery asks for the journal.
 type EventsQuery struct {
-	After mail.Seq `query:"after" about:"only events behind this place; the header Last-Event-ID goes before it"`
+	After mail.Seq `query:"after" about:"only events after this sequence number; Last-Event-ID overrides it"`
 }

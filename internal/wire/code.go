@@ -67,8 +67,8 @@ func ParseCode(s string) (Code, error) {
 	b, err := letters.DecodeString(plain)
 	var c Code
 	if err != nil || len(plain) != letters.EncodedLen(codeLen) {
-		return c, mail.Errorf(mail.Invalid, "that is not a code: one is %d letters and digits, and this has %d "+
-			"characters. Copy the whole line that pennypost invite, or pennypost cluster invite, "+
+		return c, mail.Errorf(mail.Invalid, "that is not a code: a code has %d letters and digits, and this has "+
+			"%d characters. Copy the whole line that pennypost invite, or pennypost cluster invite, "+
 			"printed", letters.EncodedLen(codeLen),
 			len([]rune(plain)))
 	}
@@ -76,7 +76,7 @@ func ParseCode(s string) (Code, error) {
 	kind := b[kindAt]
 	if string(b[checkAt:]) != sum || kind < pinned || kind > shares {
 		return c, mail.Errorf(mail.Invalid,
-			"the code is misspelt somewhere; nothing was sent. Copy the line that pennypost invite printed")
+			"the code is misspelt. Nothing was sent. Copy the line that pennypost invite printed")
 	}
 	copy(c.Secret[:], b)
 	copy(c.Trust.Pin[:], b[pinAt:])

@@ -17,6 +17,6 @@ type GitHubDelivery struct {
 
 // GitHubRoute takes a delivery.
 var GitHubRoute = Route{ID: "github", Method: http.MethodPost, Path: "/rooms/{room}/github",
-	About: "Take a delivery of a webhook of GitHub, whose signature says that it is one. What it says becomes mail " +
-		"from outside; the same twice is stored once.",
+	About: "Take a delivery of a GitHub webhook, which its signature proves. Its events become mail from " +
+		"outside; a repeated delivery is stored once.",
 	Open: true}

@@ -123,7 +123,7 @@ func (h *Hook) SetHeader(from http.Header) error {
 	for _, v := range from.Values(hookVariable) {
 		v, err := url.QueryUnescape(v)
 		if name, _, _ := strings.Cut(v, "="); err != nil || !slices.Contains(hookVariables(), name) {
-			return mail.Errorf(mail.Invalid, "the header %s does not hold a variable that matters here", hookVariable)
+			return mail.Errorf(mail.Invalid, "the header %s contains an unexpected variable", hookVariable)
 		}
 		h.Environ = append(h.Environ, v)
 	}

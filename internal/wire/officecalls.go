@@ -18,13 +18,12 @@ var (
 			"socket.",
 		UserOnly: true, Here: true}
 	NotifyCall = Call[None, NotifyChannels]{Route: Route{ID: "notify", Method: http.MethodGet, Path: "/notify",
-		About: "The channels through which the user is told of mail, and how it stands with each. Only the user " +
-			"may.",
+		About:    "The channels that notify the user of mail, and their state. Only the user may.",
 		UserOnly: true, Here: true}}
 	NotifyTestCall = Call[NotifyTest, NotifyTests]{Route: Route{ID: "notifyTest", Method: http.MethodPost,
 		Path: "/notify/test",
-		About: "Send a test through a channel, or through all, and answer what the other side said. Only the user " +
-			"may.",
+		About: "Send a test through a channel, or through all, and answer with the other side's response. Only " +
+			"the user may.",
 		UserOnly: true, Here: true}}
 	NotifyPairCall = Call[NotifyPair, NotifyPairing]{Route: Route{ID: "notifyPair", Method: http.MethodPost,
 		Path: "/notify/pair",
@@ -33,37 +32,37 @@ var (
 		UserOnly: true, Here: true, Success: http.StatusCreated}}
 	NotifyUnpairCall = Call[NotifyPair, None]{Route: Route{ID: "notifyUnpair", Method: http.MethodPost,
 		Path:     "/notify/unpair",
-		About:    "Have the chat that is paired with a channel obeyed no more. Only the user may.",
+		About:    "End the pairing of a channel's chat. Only the user may.",
 		UserOnly: true, Here: true}}
 	MachinesCall = Call[None, Machines]{Route: Route{ID: "machines", Method: http.MethodGet, Path: "/machines",
-		About: "The machines whose post offices have rooms on the same NATS servers, by name, and how those " +
-			"servers are. Only the user may ask.",
+		About: "The machines whose post offices have rooms on the same NATS servers, by name, and the state of " +
+			"those servers. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	TryCall = Call[None, Trials]{Route: Route{ID: "try", Method: http.MethodPost, Path: "/try",
-		About: "Write a test message to each kind of journal that is in use, and read it. It is in no room. Only " +
-			"the user may.",
+		About: "Write a test message to each kind of journal in use, and read it. It is in no room. Only the " +
+			"user may.",
 		UserOnly: true, Here: true}}
 	AdmitMachineCall = Call[AdmitMachine, None]{Route: Route{ID: "admitMachine", Method: http.MethodPost,
 		Path: "/machines",
-		About: "Admit a machine to the rooms on the NATS servers in which this one is, by the key that it signs " +
-			"with. Only the user may.",
+		About: "Admit a machine, by its signing key, to the rooms on NATS servers that this one uses. Only the " +
+			"user may.",
 		UserOnly: true, Here: true}}
 	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
 		Path: "/machines/{machine}",
-		About: "Forget a machine that will not come back: nobody waits for it any more where all machines have to " +
-			"do something, as when text is erased. Only the user may.",
+		About: "Forget a machine that will not return: operations that need every machine, such as erasing text, " +
+			"no longer wait for it. Only the user may.",
 		UserOnly: true, Here: true}}
 )
 
 // The calls of the mail that is kept on this machine.
 var (
 	OutboxCall = Call[None, mail.Outbox]{Route: Route{ID: "outbox", Method: http.MethodGet, Path: "/outbox",
-		About: "The mail that is kept on this machine, because the way to its room is away: all of it for the user, " +
-			"an agent's own for an agent.",
+		About: "The mail kept on this machine because its room is unreachable: all of it for the user, an " +
+			"agent's own for an agent.",
 		Here: true}}
 	WithdrawKeptCall = Call[string, None]{Route: Route{ID: "withdrawKept", Method: http.MethodDelete,
 		Path: "/outbox/{key}",
-		About: "Take a letter out of the outbox of this machine, and its text off the disk: it is not sent. Only " +
+		About: "Remove a message from this machine's outbox, and its text from the disk: it is not sent. Only " +
 			"the user may.",
 		UserOnly: true, Here: true}}
 )
@@ -88,38 +87,38 @@ var (
 		About:    "Make a code that lets another machine in, once. Only the user may, and not from another machine.",
 		UserOnly: true, Here: true, Success: http.StatusCreated}}
 	InvitesCall = Call[None, Invites]{Route: Route{ID: "invites", Method: http.MethodGet, Path: "/invites",
-		About:    "The machines that were let in, and the codes that can be used. Only the user may ask.",
+		About:    "The machines that were let in, and the valid codes. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	RevokeCall = Call[string, None]{Route: Route{ID: "revoke", Method: http.MethodDelete, Path: "/invites/{name}",
-		About: "Take back what a machine was let in for: its token is void and what it has open ends. Or take back " +
-			"a code, by its id. Only the user may.",
+		About: "Revoke a machine: its token becomes void and its connections end. Or revoke a code, by its id. " +
+			"Only the user may.",
 		UserOnly: true, Here: true}}
 	JoinCall = Call[Join, Joined]{Route: Route{ID: "join", Method: http.MethodPost, Path: "/join",
-		About: "Use a code up, and answer the token of the machine that asks. Over TLS only; without a credential, " +
-			"or with that machine's earlier token.",
+		About: "Use a code, and answer with the token of the machine that asks. Over TLS only; without a " +
+			"credential, or with that machine's earlier token.",
 		Open: true, Success: http.StatusCreated}}
 	LeaveCall = Call[None, None]{Route: Route{ID: "leave", Method: http.MethodDelete, Path: "/join",
-		About: "Give the token of the machine that asks back."}}
+		About: "Return the token of the machine that asks."}}
 	AddCredentialCall = Call[NewCredential, MadeCredential]{Route: Route{ID: "addCredential",
 		Method: http.MethodPost, Path: "/credentials",
-		About:    "Make a credential for scripts. Its token is answered only here. Only the user may.",
+		About:    "Make a credential for scripts. Only this answer contains its token. Only the user may.",
 		UserOnly: true, Here: true, Success: http.StatusCreated}}
 	CredentialsCall = Call[None, Credentials]{Route: Route{ID: "credentials", Method: http.MethodGet,
 		Path:     "/credentials",
-		About:    "The credentials for scripts that count. Only the user may ask.",
+		About:    "The valid credentials for scripts. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	RevokeCredentialCall = Call[string, None]{Route: Route{ID: "revokeCredential", Method: http.MethodDelete,
 		Path:     "/credentials/{name}",
-		About:    "Take a credential back: it counts no more, and what it has open ends. Only the user may.",
+		About:    "Revoke a credential: its connections end. Only the user may.",
 		UserOnly: true, Here: true}}
 	ConfirmCall = Call[Confirmation, None]{Route: Route{ID: "confirm", Method: http.MethodPost,
 		Path: "/confirmation",
-		About: "Take the passphrase that the person has typed at the caller's terminal: acts of weight are let " +
-			"through from there then. Over the Unix socket only. Only the user may.",
+		About: "Take the passphrase typed at the caller's terminal, which from then on may do sensitive acts. " +
+			"Over the Unix socket only. Only the user may.",
 		UserOnly: true, Here: true}}
 	SetPassphraseCall = Call[NewPassphrase, None]{Route: Route{ID: "setPassphrase", Method: http.MethodPut,
 		Path: "/passphrase",
-		About: "Set the passphrase that [user] confirm asks for; to replace one, one has to know it. Over the Unix " +
+		About: "Set the passphrase that [user] confirm asks for; replacing one needs the old one. Over the Unix " +
 			"socket only. Only the user may.",
 		UserOnly: true, Here: true}}
 )
@@ -133,8 +132,8 @@ var (
 			"user may ask.",
 		UserOnly: true}}
 	FleetCall = Call[mail.FleetQuery, mail.Fleet]{Route: Route{ID: "fleet", Method: http.MethodGet, Path: "/fleet",
-		About: "The agents of all rooms, what is stuck there, or who waits for whom, by room. A closed room answers " +
-			"as it stood when it was closed. Only the user may ask.",
+		About: "The agents of all rooms, what is stuck there, or who waits for whom, by room. A closed room " +
+			"answers as it was when it was closed. Only the user may ask.",
 		UserOnly: true}}
 	FleetMailCall = Call[mail.FleetMailQuery, mail.FleetMail]{Route: Route{ID: "fleetMail", Method: http.MethodGet,
 		Path: "/messages",
@@ -142,26 +141,26 @@ var (
 			"user may ask.",
 		UserOnly: true}}
 	DeskEventsRoute = Route{ID: "deskEvents", Method: http.MethodGet, Path: "/desk/events",
-		About: "What changes on the user's desk, as server-sent events: event is desk, data says in which room. " +
-			"The first, without a room, comes at once. Only the user may ask.",
+		About: "Changes on the user's desk, as server-sent events: event is desk, data names the room. The " +
+			"first, without a room, comes immediately. Only the user may ask.",
 		UserOnly: true}
 	MoveRoomCall = Call[MoveRoom, MovedRoom]{Route: Route{ID: "moveRoom", Method: http.MethodPost,
 		Path: Room + "/move",
-		About: "Move a room to the NATS servers, to another shard there, or to a file on this machine, while mail " +
-			"goes on. Cut off, it is to be asked again. Only the user may.",
+		About: "Move a room to the NATS servers, to another shard there, or to a file on this machine, while " +
+			"mail continues. If interrupted, ask again. Only the user may.",
 		UserOnly: true, Here: true}}
 	ShardsCall = Call[None, Shards]{Route: Route{ID: "shards", Method: http.MethodGet, Path: "/shards",
-		About: "The streams that rooms on the NATS servers share: how many rooms are in each, how large it is, and " +
-			"which server leads it. Only the user may ask.",
+		About: "The streams that rooms on the NATS servers share: the number of rooms in each, its size, and its " +
+			"leading server. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	MakeShardsCall = Call[MakeShards, Shards]{Route: Route{ID: "makeShards", Method: http.MethodPost, Path: "/shards",
-		About: "Make shards until there are that many. Rooms stay where they are; new rooms are spread over all. " +
+		About: "Add shards until there are that many. Rooms stay where they are; new rooms are spread over all. " +
 			"Only the user may.",
 		UserOnly: true, Here: true}}
 	RestoreRoomCall = Call[RestoreRoom, RestoredRoom]{Route: Route{ID: "restoreRoom", Method: http.MethodPost,
 		Path: Room + "/restore",
-		About: "Compare a room on the NATS servers with the copies that the machines have of it, and, if from names " +
-			"one of these, make its stream anew from that copy. Only the user may.",
+		About: "Compare a room on the NATS servers with the machines' copies of it, and, if from names one of " +
+			"these, write its stream again from that copy. Only the user may.",
 		UserOnly: true, Here: true}}
 	RemoveRoomCall = Call[None, RemovedRoom]{Route: Route{ID: "removeRoom", Method: http.MethodDelete, Path: Room,
 		About: "Remove a room: watches and waits there end, its tokens are void, its files are moved out of the " +
@@ -170,24 +169,24 @@ var (
 	// AttachCall has no method in mail.Service: the display of a session belongs to the machine, not to the room.
 	AttachCall = Call[Attach, Attached]{Route: Route{ID: "attach", Method: http.MethodPost,
 		Path: Room + "/agents/{name}/attach",
-		About: "Bring the agent's session to the front, where that can be done, and else answer with the command " +
-			"that shows or resumes it. Only the user may.",
+		About: "Bring the agent's session to the front if possible; otherwise answer with the command that shows " +
+			"or resumes it. Only the user may.",
 		UserOnly: true, Here: true}}
 )
 
 // The calls of agents' clients.
 var (
 	HookRoute = Route{ID: "hook", Method: http.MethodPost, Path: "/hooks/{client}/{event}",
-		About: "Hand over a hook that an agent's client runs, with what the client said as the body, and answer " +
-			"what its process is to leave behind. White space may come first. Over the Unix socket only."}
+		About: "Pass on a hook that an agent's client runs, with the client's input as the body, and answer with " +
+			"the output for its process. White space may precede it. Over the Unix socket only."}
 	HookTakenCall = Call[string, None]{Route: Route{ID: "hookTaken", Method: http.MethodPost,
 		Path:   "/taken/{ticket}",
-		About:  "Confirm that the client has taken what a hook said: what it was told is marked then.",
+		About:  "Confirm that the client has taken a hook's output: the mail in it is marked then.",
 		Repeat: true}}
 	DialogsCall = Call[mail.DialogQuery, mail.Cards]{Route: Route{ID: "dialogs", Method: http.MethodGet,
 		Path: "/dialogs",
-		About: "What the clients of agents ask their person at present, those that have waited longest first. Long " +
-			"texts are whole only of the one that id names. Only the user may ask.",
+		About: "The open dialogs of agents' clients, those that have waited longest first. Long texts are " +
+			"complete only for the one that id names. Only the user may ask.",
 		UserOnly: true}}
 	AnswerDialogCall = Call[mail.DialogAnswer, None]{Route: Route{ID: "answerDialog", Method: http.MethodPost,
 		Path: "/dialogs",
@@ -195,15 +194,15 @@ var (
 			"their own.",
 		UserOnly: true, Here: true}}
 	AwayCall = Call[None, Aways]{Route: Route{ID: "away", Method: http.MethodGet, Path: "/away",
-		About: "For which agents the user is away from the terminal: their dialogs wait for an answer from " +
+		About: "The agents from whose terminals the user is away: their dialogs wait for an answer from " +
 			"elsewhere. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	SetAwayCall = Call[Away, Aways]{Route: Route{ID: "setAway", Method: http.MethodPut, Path: "/away",
-		About: "Say that the user is away from the terminal of an agent, or of all, until a time; a time that is " +
-			"over ends it. Only the user may.",
+		About: "Say that the user is away from the terminal of an agent, or of all, until a time; a past time " +
+			"ends it. Only the user may.",
 		UserOnly: true, Here: true, Success: http.StatusOK}}
 	PlaceCall = Call[Place, Placed]{Route: Route{ID: "place", Method: http.MethodPost, Path: "/place",
-		About: "Answer in which room a client's session is, and as whom, as far as the user lets a repository's " +
-			"file or a command line say so. With starts, the user is asked for the rest.",
+		About: "Answer which room and agent a client's session has, as far as the user lets a repository's file " +
+			"or a command line choose. With starts, the user is asked about the rest.",
 		Repeat: true}}
 )

@@ -139,7 +139,7 @@ func (o *OutboxFigures) String() string {
 		parts = append(parts, fmt.Sprintf("%d kept on this machine: %s", o.Waiting, o.Why))
 	}
 	if o.Refused > 0 {
-		parts = append(parts, fmt.Sprintf("%d refused when the way was back", o.Refused))
+		parts = append(parts, fmt.Sprintf("%d refused after reconnecting", o.Refused))
 	}
 	if o.Unread > 0 {
 		parts = append(parts, fmt.Sprintf("%d lines cannot be read", o.Unread))

@@ -1,4 +1,4 @@
-// Pennypost's plugin for opencode. The program pennypost has to be on the PATH.
+// Pennypost's plugin for opencode. The program pennypost must be on the PATH.
 const program = "pennypost"
 const client = "opencode"
 const named = []
@@ -276,12 +276,12 @@ const tools = [
 ]
 import { spawn } from "node:child_process"
 
-const environment = { ...process.env } // of this program, before anything below changes it
-const started = new Set() // processes that go with this program
+const environment = { ...process.env } // of this program, before any change below
+const started = new Set() // processes that end with this program
 process.on("exit", () => started.forEach((child) => child.kill()))
 
-// run starts pennypost and resolves when it has ended. Whatever goes wrong, it resolves, and nothing is said. take is
-// given the line that it prints, and what it returns is told to it.
+// run starts pennypost and resolves when it has ended, even if it fails, without reporting that. take receives the line
+// that pennypost prints; its result is written to pennypost.
 function run(args, cwd, input, take) {
   let child
   const ended = new Promise((done) => {
@@ -316,25 +316,25 @@ function quiet(handler) {
   }
 }
 
-// Session is one of the client's, and an agent.
+// Session is a session of the client, and its agent.
 class Session {
   constructor(id, cwd, wake) {
     Object.assign(this, { id, cwd, wake, asking: new Set() })
   }
 
-  // hook tells the post office of an event, and returns what is to be done: agent, tell, goOn, forbid.
+  // hook reports an event to the post office, and returns what to do: agent, tell, goOn, forbid.
   async hook(event, more = {}) {
     const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, transcript_path: this.transcript, ...more }
     let answer = {}
     try {
       const { out } = await run(["hook", client, event, ...named], this.cwd, input).ended
       answer = JSON.parse(out)
-    } catch {} // there is no post office, or no pennypost any more
+    } catch {} // no post office, or pennypost was removed
     this.agent = answer.agent ?? this.agent
     return answer
   }
 
-  // wait has the session woken when mail comes while it is idle. One process waits for it, through all its turns.
+  // wait wakes the session when mail arrives while it is idle. One process waits through all of its turns.
   wait = quiet(async (event) => {
     if (this.waiting || this.ended) return
     const began = Date.now()
@@ -344,18 +344,18 @@ class Session {
     const { code, err } = await ended
     this.waiting = undefined
     if (code === 2) await this.wake(err)
-    else if (Date.now() - began > 3600e3) await this.wait(event) // its time was over, and not the session
+    else if (Date.now() - began > 3600e3) await this.wait(event) // the wait has timed out, but the session continues
   })
 
-  // ask brings a dialog of the client's to the person's desk, until it is answered there and reply has handed the answer
-  // to the client, or until what it returns is called: how the dialog was answered at the client.
+  // ask shows a dialog of the client at the person's desk, until it is answered there and reply has passed the answer to
+  // the client, or until the returned function is called with the answer that was given at the client.
   ask(event, more, reply) {
     let taken
     const take = quiet((out) => (taken = quiet(reply)(JSON.parse(out)).then((ok) => ({ taken: ok === true }))))
     const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, ...more }
     const { child, ended } = run(["hook", client, event, ...named], this.cwd, input, take)
     this.asking.add(child)
-    ended.catch(() => {}).then(() => this.asking.delete(child)) // it fails where nothing can be started
+    ended.catch(() => {}).then(() => this.asking.delete(child)) // it fails if no process can be started
     return quiet(async (event, reply) => {
       if ((await taken)?.taken) return // it was answered at the desk
       await this.hook(event, { ...more, reply })
@@ -363,13 +363,13 @@ class Session {
     })
   }
 
-  // call calls a tool, in the name of the session's agent.
+  // call calls a tool as the session's agent.
   async call(tool, args, signal) {
     this.tools ??= new Tools(this.agent ? ["--as", this.agent] : named, this.cwd, () => (this.tools = undefined))
     return this.tools.call(tool, args, signal)
   }
 
-  // end ends all that belongs to the session.
+  // end ends the session and its processes.
   async end(event, more) {
     this.ended = true
     this.waiting?.kill()
@@ -441,22 +441,22 @@ class Tools {
   }
 
   close() {
-    this.child.stdin.end() // it says goodbye, and ends
+    this.child.stdin.end() // it signs off, and ends
   }
 }
 
-// opencode's plugin: what it is given is described at opencode.ai/docs/plugins.
+// opencode's plugin. opencode.ai/docs/plugins describes its arguments.
 export const Pennypost = async ({ client: opencode, directory }) => {
-  // Installed as a plugin, and by pennypost install too: one of them is enough.
+  // It may be installed both as a plugin and by pennypost install: one is enough.
   if ((globalThis.pennypost ??= Session) !== Session) return {}
   const sessions = new Map() // by id, without those of subagents
-  const parents = new Map() // of sessions: an id, or "" if there is none
+  const parents = new Map() // of sessions: an id, or "" for none
   const titles = new Map() // of sessions that began here
-  const uses = new Map() // what tools that run were given, by session and use
-  const dialogs = new Map() // that are open, by the ids of their requests
+  const uses = new Map() // arguments of running tools, by session and use
+  const dialogs = new Map() // open ones, by the ids of their requests
   const headless = process.argv[2] === "run"
 
-  // root returns the session that a session was started for, itself as a rule.
+  // root returns the session that a session was started for, usually itself.
   async function root(id) {
     for (;;) {
       if (!parents.has(id)) {
@@ -468,7 +468,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     }
   }
 
-  // meet returns a session that is known. Its first event tells the post office that it has begun.
+  // meet returns the session with an id. The first call reports its start to the post office.
   function meet(id) {
     let session = sessions.get(id)
     if (!session) {
@@ -486,8 +486,8 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     return texts?.filter((text) => typeof text === "string" && text.includes("<mail-")).join("\n")
   }
 
-  // prompt has a session go on, as the person had it work last: with that agent and that model. It reports whether
-  // that was done.
+  // prompt continues a session with the agent and the model that the person used last. It reports whether that
+  // succeeded.
   async function prompt(session, text, more) {
     try {
       const body = { ...session.as, ...more, parts: [{ type: "text", text }] }
@@ -499,7 +499,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     }
   }
 
-  // ask brings a dialog that opens to the desk, beside opencode's own; the first answer wins.
+  // ask shows a dialog at the desk as well as at opencode; the first answer wins.
   const ask = quiet(async (kind, p) => {
     const callID = p.tool?.callID
     const id = await root(p.sessionID)
@@ -509,19 +509,18 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       const [[verb, body]] = Object.entries(answer)
       const headers = { "Content-Type": "application/json" }
       const { error } = await opencode._client.post({ url: `/${kind}/${p.id}/${verb}`, body, headers })
-      return !error // else it was answered here
+      return !error // otherwise it was answered at opencode
     })
   })
 
-  // answered takes a dialog that was answered here off the desk.
+  // answered takes a dialog that was answered at opencode off the desk.
   const answered = quiet(async (request, event, reply) => {
     const dialog = dialogs.get(request)
     dialogs.delete(request)
     await (await dialog?.over)?.(event, reply)
   })
 
-  // forget drops what a session leaves behind when it does nothing any more: a dialog that was broken off, the use of a
-  // tool that failed.
+  // forget drops the remains of an idle session: an interrupted dialog, the use of a tool that failed.
   function forget(sessionID) {
     for (const [key, use] of uses) if (use.sessionID === sessionID) uses.delete(key)
     for (const [id, dialog] of dialogs)
@@ -552,7 +551,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     },
     "tool.execute.after": quiet(async ({ tool, sessionID, callID }, output) => {
       uses.delete(sessionID + callID)
-      if ((await root(sessionID)) !== sessionID || !meet(sessionID).busy) return // a turn that was broken off is over
+      if ((await root(sessionID)) !== sessionID || !meet(sessionID).busy) return // an interrupted turn is over
       const { tell } = await meet(sessionID).hook("tool.execute.after", { tool_name: tool, tool_use_id: callID })
       if (tell && typeof output?.output === "string") output.output += "\n\n" + tell
       else if (tell) output?.content?.push({ type: "text", text: tell })
@@ -561,7 +560,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       if ((await root(sessionID)) !== sessionID) return
       const session = meet(sessionID)
       const { tell } = await session.hook("experimental.text.complete")
-      // the turn, which has not ended yet, goes on with it
+      // the turn has not ended yet, and continues with it
       if (tell && !(await prompt(session, tell, { noReply: true }))) session.error = "not told"
     }),
     "shell.env": quiet(async ({ sessionID }, { env }) => {
@@ -586,7 +585,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
         sessions.delete(session.id)
         await session.end(type)
       }
-      if (type !== "session.idle" || !session.works) return // it comes twice when a turn was broken off
+      if (type !== "session.idle" || !session.works) return // it comes twice after an interrupted turn
       session.works = false
       const { error } = session
       session.error = undefined
@@ -606,7 +605,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
         },
       ]),
     ),
-    // opencode takes all arguments of a plugin's tool for required
+    // opencode treats all arguments of a plugin's tool as required
     "tool.definition": async ({ toolID }, output) => {
       const tool = tools.find(({ name }) => "pennypost_" + name === toolID)
       if (tool) output.jsonSchema = tool.inputSchema

@@ -32,7 +32,7 @@ const StartPoll = 2 * time.Millisecond
 func (a *App) autostart(ctx context.Context, home config.Home) error {
 	if a.Env.Getenv("PENNYPOST_AUTOSTART") == "0" {
 		err := mail.Errorf(mail.Unavailable,
-			"no post office runs at %s, and PENNYPOST_AUTOSTART=0 forbids to start one", home)
+			"no post office is running at %s, and PENNYPOST_AUTOSTART=0 prevents starting one", home)
 		return Hinted(err, "pennypost serve")
 	}
 	if err := home.Create(); err != nil {
@@ -108,11 +108,11 @@ func (s *starter) failed(cause error) error {
 	if _, ok := errors.AsType[*Hint](cause); ok {
 		return cause // it already says what to do
 	}
-	msg := "the post office could not be started (" + cause.Error() + "); "
+	msg := "cannot start the post office (" + cause.Error() + "); "
 	if said := lastWords(s.home, s.log); said != "" {
-		msg += "the last that it said, in " + s.home.Log() + ":\n" + said
+		msg += "the end of its log, " + s.home.Log() + ":\n" + said
 	} else {
-		msg += s.home.Log() + " says why"
+		msg += "see its log: " + s.home.Log()
 	}
 	return Hinted(&mail.Error{Code: mail.Unavailable, Msg: msg, Err: cause}, "pennypost serve")
 }

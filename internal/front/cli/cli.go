@@ -214,7 +214,7 @@ func (a *App) Existing(ctx context.Context) (mail.Service, error) {
 	if near := policy.Nearest(a.Room, names, 1); len(near) > 0 {
 		return nil, mail.Errorf(mail.NotFound, "there is no room %q. Did you mean %s?", a.Room, near[0])
 	}
-	return nil, mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", a.Room)
+	return nil, mail.Errorf(mail.NotFound, "there is no room %q. To list the rooms: pennypost rooms", a.Room)
 }
 
 // RoomAs returns the command's room as an agent or the user sees it. The caller has checked that the command may
@@ -281,7 +281,7 @@ func (a *App) Who() (mail.Name, error) {
 	}
 	if v, found := config.AgentClient(a.Env.Environ); found {
 		return "", Hinted(config.RefuseUser(v),
-			"say which agent you are: --as NAME, or PENNYPOST_AGENT=NAME in the environment")
+			"name your agent: --as NAME, or PENNYPOST_AGENT=NAME in the environment")
 	}
 	return mail.User, nil
 }
@@ -354,11 +354,11 @@ func verbs() []Verb {
 			{Name: "credentials"}, {Name: "cluster"}, {Name: "machines"},
 			{Name: "invite"}, {Name: "join"}, {Name: "leave"},
 			{Name: "mcp", Short: "serve MCP on standard input and output"}, {Name: "completion", New: newCompletion},
-			{Name: "version", New: newVersion}, {Name: "update", Short: "get a newer release, or the one before"},
+			{Name: "version", New: newVersion}, {Name: "update", Short: "get a newer release, or the previous one"},
 		}},
 		{"Data", []Verb{
 			{Name: "export"}, {Name: "import"}, {Name: "backup"},
-			{Name: "restore", Short: "make a home from a backup"}, {Name: "archive"},
+			{Name: "restore", Short: "create a home from a backup"}, {Name: "archive"},
 			{Name: "erase"}, {Name: "verify"}, {Name: "bridge"},
 		}},
 		{"Dialects", []Verb{
@@ -416,11 +416,11 @@ func newRoot(a *App, args []string) *cobra.Command {
 		"`ROOM` to use; default: $PENNYPOST_ROOM, else that of the Git repository, else \"default\"")
 	flags.StringVar(&a.As, "as", "",
 		"`NAME` to act as; default: $PENNYPOST_AGENT, else the user. Inside an agent's session: that agent")
-	flags.BoolVar(&a.JSON, "json", a.JSON, "answer in JSON, one value a line")
+	flags.BoolVar(&a.JSON, "json", a.JSON, "answer in JSON, one value per line")
 	flags.StringVar(&a.Remote, "remote", "",
-		"`URL` of another post office to use; $PENNYPOST_TOKEN says who you are there")
+		"`URL` of another post office to use; $PENNYPOST_TOKEN identifies you there")
 	flags.BoolVar(&a.Insecure, "insecure", false,
-		"send the token to --remote though others can read it on the way")
+		"send the token to --remote even if others can read it on the way")
 	_ = root.RegisterFlagCompletionFunc("room", a.CompleteRoom)
 	_ = root.RegisterFlagCompletionFunc("as", a.CompleteAgent)
 	for _, v := range a.chosen(args) {

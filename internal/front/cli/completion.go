@@ -31,7 +31,7 @@ func newCompletion(a *App) *cobra.Command {
 			case "fish":
 				return cmd.Root().GenFishCompletion(a.Env.Stdout, true)
 			}
-			return Usage("%q is not a shell that is known here; use bash, zsh or fish", args[0])
+			return Usage("%q is not a supported shell; use bash, zsh or fish", args[0])
 		},
 	}
 }

@@ -43,7 +43,7 @@ func (a *App) AddToConfig(section, key, value string) error {
 		return err
 	}
 	if _, err := a.LoadConfig(); err != nil {
-		return errors.Join(mail.Errorf(mail.Conflict, "[%s] cannot be added to %s, which is left as it was: %w",
+		return errors.Join(mail.Errorf(mail.Conflict, "[%s] cannot be added to %s, which is unchanged: %w",
 			section, home.File(), err), writeConfig(home, before))
 	}
 	return nil

@@ -15,8 +15,8 @@ import (
 // confirm asks the person for the passphrase, at the command's terminal.
 func (a *App) confirm(ctx context.Context, office *client.Office) error {
 	if a.Whole {
-		return mail.Errorf(mail.Unconfirmed, "this asks for your passphrase: nothing was done. Do it by a command, "+
-			"such as pennypost answer, or on the pages")
+		return mail.Errorf(mail.Unconfirmed, "this needs your passphrase. Nothing was done. Do it with a "+
+			"command, such as pennypost answer, or on the pages")
 	}
 	typed, err := AskSecret("Passphrase of your post office: ")
 	if err != nil {
@@ -31,8 +31,7 @@ func AskSecret(prompt string) (string, error) {
 	if err != nil {
 		return "", mail.Errorf(
 			mail.Unconfirmed,
-			"this asks for your passphrase, and has no terminal to ask at: nothing "+
-				"was done",
+			"this needs your passphrase, and there is no terminal to ask for it. Nothing was done",
 		)
 	}
 	defer tty.Close()
@@ -40,7 +39,7 @@ func AskSecret(prompt string) (string, error) {
 	typed, err := term.ReadPassword(int(tty.Fd()))
 	_, _ = io.WriteString(tty, "\n")
 	if err != nil {
-		return "", mail.Errorf(mail.Unconfirmed, "nothing was typed: nothing was done")
+		return "", mail.Errorf(mail.Unconfirmed, "no passphrase was typed. Nothing was done")
 	}
 	return string(typed), nil
 }
@@ -56,7 +55,7 @@ func (a *App) AskYes(question string, proposed bool) (bool, error) {
 		line, err := a.readLine()
 		if err != nil {
 			a.Out.Line("")
-			return false, mail.Errorf(mail.Unconfirmed, "no answer; what was done until here stays")
+			return false, mail.Errorf(mail.Unconfirmed, "no answer; earlier steps are kept")
 		}
 		switch strings.ToLower(strings.TrimSpace(line)) {
 		case "":
@@ -66,7 +65,7 @@ func (a *App) AskYes(question string, proposed bool) (bool, error) {
 		case "n", "no":
 			return false, nil
 		}
-		a.Out.Line("Type y or n, and Enter.")
+		a.Out.Line("Type y or n, then Enter.")
 	}
 }
 

@@ -93,8 +93,8 @@ func (a *App) finish(err error) int {
 	}
 	code, text, next := mail.CodeOf(err), err.Error(), a.NextStep(err)
 	if code == mail.Unavailable && a.Env.Getenv("CODEX_SANDBOX_NETWORK_DISABLED") != "" {
-		next = "Codex's sandbox lets no command connect; use the tools of the MCP server pennypost: send_message, " +
-			"read_messages, mark_messages"
+		next = "Codex's sandbox does not let commands connect; use the tools of the MCP server pennypost: " +
+			"send_message, read_messages, mark_messages"
 	}
 	// it may contain a name that another agent chose
 	a.complain("pennypost: ", fence.Text(Visible(text)))
@@ -127,8 +127,8 @@ func (a *App) NextStep(err error) string {
 	}
 	const later = "wait a little and try again"
 	next := map[mail.Code]string{
-		mail.NotFound: "pennypost agents, pennypost rooms and pennypost history list what there is",
-		mail.Denied: "an agent says who it is with --as NAME; what only the user may, the person types in a shell " +
+		mail.NotFound: "see pennypost agents, pennypost rooms and pennypost history",
+		mail.Denied: "an agent identifies itself with --as NAME; for acts of the user, the person needs a shell " +
 			"of their own",
 		mail.Unknown: "pennypost agents token NAME makes a new token", mail.Limited: later, mail.Timeout: later,
 		mail.Unavailable: "pennypost status",
@@ -168,7 +168,7 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 		}
 	}
 	return misspelt(Usage("%s has no command %q", cmd.CommandPath(), word), word, names,
-		"did you mean: "+cmd.CommandPath()+" %s", cmd.CommandPath()+" --help lists them")
+		"did you mean: "+cmd.CommandPath()+" %s", cmd.CommandPath()+" --help lists the commands")
 }
 
 // badFlag turns an error of the flag parser into one of ours.
@@ -216,7 +216,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 		return unknownBelow(cmd, args[0])
 	}
 	if len(args) > 0 {
-		return Usage("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
+		return Usage("%s takes no argument: %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 )
 
 const rootHelp = `Pennypost gives every agent a durable mailbox, tells it when it has mail, and lets a person see and
-join every conversation. Commands speak to the post office of this user, which is started when it is
-needed. Without a command it shows you, on a terminal, what needs you on the whole screen, and prints
-the first of it elsewhere.
+join every conversation. Commands use the post office of this user, and start it when needed. Without a
+command, pennypost shows everything that needs you: in full screen on a terminal, and as a short list
+elsewhere.
 
-The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working
-directory (all its worktrees share one), else "default". The speaker is --as, else $PENNYPOST_AGENT,
-else the user. You are the user in a terminal that you sit at, with no agent above the command; a
-script shows a credential: pennypost credentials --help.
+The room is --room, else $PENNYPOST_ROOM, else that of the Git repository around the working directory
+(shared by all its worktrees), else "default". The speaker is --as, else $PENNYPOST_AGENT, else the user.
+You are the user in a terminal where you sit, with no agent above the command; a script needs a
+credential: pennypost credentials --help.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 timed out, 5 refused (policy, identity,
 limit), 6 post office unreachable, or silent for ten seconds.`
@@ -25,7 +25,7 @@ PENNYPOST_ROOM       room to use
 PENNYPOST_AGENT      agent to act as
 PENNYPOST_TOKEN      token for --remote, or a credential for scripts (pennypost credentials)
 PENNYPOST_AUTOSTART  0: never start a post office
-VISUAL, EDITOR       what the screen's R writes answers in
+VISUAL, EDITOR       editor for answers (R on the screen)
 NO_COLOR             no colours`
 
 // manual prints the help of a command like a manual page.

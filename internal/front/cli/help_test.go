@@ -28,7 +28,7 @@ func TestHelpFits(t *testing.T) {
 			}
 			if wide == 80 && args[0] == "send" &&
 				!strings.Contains(out.String(), "a tag such as\n    project:parser") {
-				t.Errorf("the paragraphs are not filled anew:\n%s", out.String())
+				t.Errorf("the paragraphs are not refilled:\n%s", out.String())
 			}
 		}
 	}

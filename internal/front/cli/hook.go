@@ -19,13 +19,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-const hookHelp = `Answer a lifecycle hook of an agent's client, whose JSON comes on standard input. Clients run this
-command when pennypost install has set them up; nobody needs to type it.
+const hookHelp = `Answer a lifecycle hook of an agent's client, whose JSON arrives on standard input. Clients run this
+command once pennypost install has set them up; you never need to type it.
 
-The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project says,
-else a name made of the client and the directory. Whatever goes wrong, the hook is silent and
-succeeds, within a second; with PENNYPOST_DEBUG=1 it says on standard error why. The hook of a
-session's start may start the post office.
+The agent is --as, else $PENNYPOST_AGENT, else the one in .pennypost.toml at the top of the project, else
+a name made from the client and the directory. If anything fails, the hook is silent and succeeds, within
+a second; with PENNYPOST_DEBUG=1 it prints the reason on standard error. The hook of a session's start
+may start the post office.
 
 Clients: claude, vscode, codex, gemini, agy, qwen, cursor, copilot, opencode, pi.`
 

@@ -10,15 +10,15 @@ import (
 
 // PhoneOffer explains letting phones in, and PhoneQuestion asks about it.
 const (
-	PhoneOffer = "The post office can listen on your network with TLS, with a certificate that it makes. Nobody " +
-		"reads anything there without a link that you give them."
+	PhoneOffer = "The post office can listen on your network with TLS, with a certificate that it makes. Without " +
+		"a link from you, nobody can read anything there."
 	PhoneQuestion = "Let phones and other machines in?"
 )
 
 // PhoneFlag is the address at which the post office should listen for phones.
 func PhoneFlag(into *string) Flag {
 	return Flag{Into: into, Name: "phone-at", About: "listen for phones at this `HOST:PORT`, if you let them in; " +
-		"default 0.0.0.0:8766, which is every network"}
+		"default 0.0.0.0:8766, on every network"}
 }
 
 // LetPhonesIn makes the post office listen for other machines at an address, "" for every network, and ends the
@@ -37,8 +37,8 @@ func (a *App) LetPhonesIn(ctx context.Context, at string) error {
 	}
 	host, _, err := net.SplitHostPort(at)
 	if ip, _ := netip.ParseAddr(host); err == nil && (ip.IsLoopback() || host == "localhost") && c.TLS.URL == "" {
-		return mail.Errorf(mail.Invalid, "no phone can reach %s: nothing was changed. Name an address of your "+
-			"network, or write where a tunnel leads there as url into [tls] of %s first", at, c.Home.File())
+		return mail.Errorf(mail.Invalid, "no phone can reach %s. Nothing was changed. Name an address of your "+
+			"network; for a tunnel, first add its address as url to [tls] of %s", at, c.Home.File())
 	}
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", at)

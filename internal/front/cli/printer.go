@@ -234,7 +234,7 @@ func (a *App) Until(t mail.Time) string {
 func Seconds(s string) (int64, error) {
 	d, err := config.ParseDuration(s)
 	if err == nil && d < config.Duration(time.Second) {
-		err = mail.Errorf(mail.Invalid, "%q is no span of time with an end: write it like 30m, 12h or 90d", s)
+		err = mail.Errorf(mail.Invalid, "%q is not a limited span of time: write it like 30m, 12h or 90d", s)
 	}
 	return int64(time.Duration(d) / time.Second), err
 }

@@ -43,8 +43,8 @@ func (a *App) OfficeProgram() (string, error) {
 	path, beside, ok := versions.Find(OfficeProgram)
 	if !ok {
 		return "", Hinted(mail.Errorf(mail.Unavailable,
-			"%s, which has the post office in it, is neither beside %s nor on the PATH", filepath.Base(beside), self),
-			"install both programs; from their source: go build -o "+beside+" .")
+			"%s, the program of the post office, is neither beside %s nor on the PATH", filepath.Base(beside), self),
+			"install both programs; to build it from source: go build -o "+beside+" .")
 	}
 	return path, nil
 }
@@ -116,7 +116,7 @@ func (a *App) meetOffice(version string) {
 		return // they report it themselves
 	}
 	fmt.Fprintf(a.Env.Stderr, "pennypost: the post office runs version %s, and this program is %s\n"+
-		"hint: pennypost stop; the next command starts it in the version that is installed\n", Visible(version),
+		"hint: pennypost stop; the next command then starts the installed version\n", Visible(version),
 		Version())
 }
 

@@ -85,7 +85,7 @@ func (p *Progress) words(took time.Duration) string {
 		return fmt.Sprintf("%s, for %d s", p.what, seconds)
 	}
 	n := p.done.Load()
-	return fmt.Sprintf("%s: %s in %d s, %s a second", p.what, p.count(n), seconds,
+	return fmt.Sprintf("%s: %s in %d s, %s per second", p.what, p.count(n), seconds,
 		p.count(n*int64(time.Second)/int64(took)))
 }
 

@@ -28,7 +28,7 @@ func TestProgress(t *testing.T) {
 		p.End()
 		text := long.String()
 		if strings.Contains(text, "\n") ||
-			!strings.Contains(text, "\r\x1b[Kimporting: 5000 messages in 2 s, 2500 messages a second") ||
+			!strings.Contains(text, "\r\x1b[Kimporting: 5000 messages in 2 s, 2500 messages per second") ||
 			!strings.HasSuffix(text, "\r\x1b[K") {
 			t.Errorf("after 2.5 s: %q", text)
 		}

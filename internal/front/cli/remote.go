@@ -83,7 +83,7 @@ func (a *App) checkHere(cmd *cobra.Command, _ []string) error {
 		cmd = cmd.Parent()
 	}
 	if a.Remote != "" && slices.Contains(onlyHere, cmd.Name()) {
-		return Usage("pennypost %s is about this machine, and does not go with --remote", cmd.Name())
+		return Usage("pennypost %s acts on this machine, and does not work with --remote", cmd.Name())
 	}
 	return nil
 }
@@ -102,11 +102,11 @@ func (a *App) far() (wire.Status, error) {
 	st, err := office.Status(ctx)
 	if err != nil {
 		if a.Remote == "" {
-			return st, Hinted(err, TokenVariable+" must be a token that the person made here, by: pennypost agents "+
-				"token NAME. Unset it to be who runs this")
+			return st, Hinted(err, TokenVariable+" must be a token that the person made here with: pennypost agents "+
+				"token NAME. To act as yourself, unset it")
 		}
-		return st, Hinted(err, "set "+TokenVariable+" to a token of that post office, made there by: pennypost "+
-			"agents token NAME. What that post office has let in by pennypost join needs no --remote")
+		return st, Hinted(err, "set "+TokenVariable+" to a token of that post office, made there with: pennypost "+
+			"agents token NAME. A machine that joined with pennypost join needs no --remote")
 	}
 	a.token = &st
 	return st, nil
@@ -122,7 +122,7 @@ func (a *App) farWho() (mail.Name, error) {
 		if strings.HasPrefix(a.Env.Getenv(TokenVariable), wire.MachinePrefix) {
 			return mail.ParseName(a.As)
 		}
-		return "", mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", st.You, a.As)
+		return "", mail.Errorf(mail.Denied, "the token belongs to %s, and cannot be used as %s", st.You, a.As)
 	case st.You != mail.User:
 		a.ForModel()
 		return st.You, nil
@@ -144,7 +144,7 @@ func (a *App) farRoom() (mail.RoomName, error) {
 		return room, err
 	}
 	if a.Room != "" && mail.RoomName(a.Room) != st.Room {
-		return "", mail.Errorf(mail.Denied, "the token opens room %s only, not %s", st.Room, a.Room)
+		return "", mail.Errorf(mail.Denied, "the token is valid in room %s only, not in %s", st.Room, a.Room)
 	}
 	return st.Room, nil
 }
@@ -160,8 +160,8 @@ func checkRemote(address string, insecure bool) error {
 		return nil
 	}
 	return Hinted(mail.Errorf(mail.Denied,
-		"%s is on another machine, and without TLS the token crosses the network in the clear: "+
-			"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
+		"%s is on another machine, and without TLS the token crosses the network in the clear: anyone who reads "+
+			"it there can act as the agent. Nothing was sent", u.Host),
 		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
 }
 

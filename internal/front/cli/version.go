@@ -61,7 +61,7 @@ type build struct {
 
 func newVersion(a *App) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "print the version", Long: "Print the version of this program. --version does so too.",
+		Use: "version", Short: "print the version", Long: "Print the version of this program, like --version.",
 		Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build{Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}

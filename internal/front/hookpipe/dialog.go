@@ -20,7 +20,7 @@ const (
 	takenTime = 2 * time.Second        // for an extension to report whether its client took an answer
 )
 
-var errNoSign = errors.New("the post office shows no sign of life")
+var errNoSign = errors.New("no sign of life from the post office")
 
 // dialog runs a hook with which the client asks its person. ctx ends when the client ends the hook: the person has
 // then answered in the client.
@@ -47,7 +47,7 @@ func (p *Pipe) dialog(ctx context.Context) (exit int) {
 		over := p.Hook
 		over.Event = wire.DialogOverEvent
 		if _, err := office.Hook(telling, &over); err != nil {
-			p.debug("that the dialog is over is not told: " + err.Error())
+			p.debug("the end of the dialog is not reported: " + err.Error())
 		}
 		return 0
 	case err != nil:
@@ -76,14 +76,14 @@ func (p *Pipe) leaveTo(ctx context.Context, office Office, a *wire.HookAnswer) (
 	}
 	switch {
 	case err != nil:
-		p.debug("nobody says that the client took the answer: " + err.Error())
+		p.debug("no report that the client took the answer: " + err.Error())
 		return 0
 	case !by.Taken:
 		p.debug("the client did not take the answer")
 		return 0
 	}
 	if err := office.HookTaken(hearing, a.Ticket); err != nil {
-		p.debug("what was taken is not noted: " + err.Error())
+		p.debug("the taken answer is not recorded: " + err.Error())
 	}
 	return 0
 }

@@ -92,7 +92,7 @@ func (p *Pipe) leave(ctx context.Context, office Office, a *wire.HookAnswer, beg
 	confirming, cancel := context.WithDeadline(ctx, began.Add(within))
 	defer cancel()
 	if err := office.HookTaken(confirming, a.Ticket); err != nil {
-		p.debug("what was told is not marked: " + err.Error())
+		p.debug("the mail is not marked: " + err.Error())
 	}
 	return a.Exit
 }
@@ -121,7 +121,7 @@ func (p *Pipe) ask(ctx context.Context) (Office, wire.HookAnswer, error) {
 func (p *Pipe) write(a *wire.HookAnswer) error {
 	if file := p.Hook.Getenv("CLAUDE_ENV_FILE"); a.Shell != "" && file != "" && p.Append != nil {
 		if err := p.Append(file, a.Shell); err != nil {
-			p.debug("the shell is not told who the agent is: " + err.Error())
+			p.debug("the shell does not know the agent: " + err.Error())
 		}
 	}
 	for _, o := range []struct {

@@ -35,7 +35,7 @@ const attended = "CLAUDE_CODE_SESSION_ATTENDED"
 // wait runs the hook that waits.
 func (p *Pipe) wait(ctx context.Context) (exit int) {
 	if p.Hook.Getenv(attended) == "0" {
-		p.debug("nobody attends this session, which would not end before its hook does")
+		p.debug("nobody attends this session, which would wait for its hook to end")
 		return 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitTime)

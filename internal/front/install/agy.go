@@ -32,9 +32,9 @@ func agy() Client {
 			}
 		},
 		notes: func(o *Options) []string {
-			return append(projectNote(o), "Nobody has tried Antigravity CLI with Pennypost: what is written is "+
-				"what its documents say. It asks before a tool of a server is used. agy -p tells hooks of a project "+
-				"only with --add-dir.")
+			return append(projectNote(o), "Antigravity CLI has not been tested with Pennypost: these settings "+
+				"follow its documentation. It asks before it uses a tool of a server. agy -p reads the hooks of "+
+				"a project only with --add-dir.")
 		},
 		disabled: func(o *Options) (string, string) {
 			if _, hooks := paths(o); memberIs(hooks, jsonc.False, serverName, "enabled") {

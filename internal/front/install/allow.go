@@ -44,7 +44,7 @@ func (c *Client) allowNotes(o *Options) []string {
 	case c.allows == "":
 		return nil
 	case o.Ask:
-		return []string{c.Title + " asks you before Pennypost's tools are used. An agent that is alone waits there."}
+		return []string{c.Title + " asks you before it uses Pennypost's tools. An agent that is alone waits there."}
 	}
 	return []string{"Pennypost's tools are used without asking (" + c.allows + "), and no others. To be asked: " +
 		"pennypost install " + c.Name + " --ask"}

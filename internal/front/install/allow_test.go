@@ -132,7 +132,7 @@ func TestClaudeWarns(t *testing.T) {
 			[]string{"mcp__pennypost__send_message in permissions.ask"}},
 		"denied": {allow, `{"permissions": {"deny": ["mcp__pennypost"]}}`, yes, []string{"permissions.deny"}},
 		"the plugin": {`{"enabledPlugins": {"pennypost@pennypost": true}}`, "", yes,
-			[]string{`put "mcp__plugin_pennypost_pennypost" into permissions.allow of`}},
+			[]string{`add "mcp__plugin_pennypost_pennypost" to permissions.allow of`}},
 	} {
 		p := newPlace(t)
 		o := p.options(User)

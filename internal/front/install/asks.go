@@ -12,7 +12,7 @@ import (
 // Doctor names the questions that clients will ask their user, because an agent that is alone waits there.
 
 // asksEach is doctor's text for a client that asks about our tools.
-const asksEach = "it asks before Pennypost's tools are used, and an agent that is alone waits there"
+const asksEach = "it asks before it uses Pennypost's tools, and an agent that is alone waits there"
 
 // trustsFolder warns that the client asks about the project's folder when it starts there, unless it trusts the
 // folder.
@@ -28,7 +28,7 @@ func claudeWarns(o *Options) (out []string) {
 	rule, mend := claudeRule, "pennypost install claude"
 	if claudePlugin(o) != "" { // the plugin's server has another name, and it cannot bring a rule
 		rule = "mcp__plugin_" + serverName + "_" + serverName
-		mend = "put \"" + rule + "\" into permissions.allow of " + o.claudeDir("settings.json")
+		mend = "add \"" + rule + "\" to permissions.allow of " + o.claudeDir("settings.json")
 	}
 	allowed := false
 	for _, path := range o.claudeSettings() {
@@ -36,7 +36,7 @@ func claudeWarns(o *Options) (out []string) {
 		for _, list := range []string{"deny", "ask"} {
 			for _, is := range texts(permissions.Member(list)) {
 				if is == rule || strings.HasPrefix(is, rule+"__") {
-					out = append(out, is+" in permissions."+list+" goes before what is allowed: $EDITOR "+path)
+					out = append(out, is+" in permissions."+list+" overrides the permission: $EDITOR "+path)
 				}
 			}
 		}
@@ -93,7 +93,7 @@ const cursorRule = serverName + ":*"
 
 // cursorAsks follows Cursor's documents (cursor.com/docs/reference/permissions). A list in its file replaces the one
 // in its window, so install writes none.
-const cursorAsks = "asks before Pennypost's tools are used until you add them to its allowlist: in that question, " +
+const cursorAsks = "asks before it uses Pennypost's tools until you add them to its allowlist: in that question, " +
 	"or as \"" + cursorRule + "\" in mcpAllowlist of ~/.cursor/permissions.json, if you keep such a list there"
 
 func cursorWarns(o *Options) []string {

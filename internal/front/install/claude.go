@@ -30,7 +30,7 @@ func claude() Client {
 			}
 		},
 		notes: func(o *Options) []string {
-			out := []string{"Sessions that run already know of it after a restart."}
+			out := []string{"Running sessions use it after a restart."}
 			if o.Scope == Project {
 				out = append(out, "Claude Code asks once whether it may use the server in .mcp.json.", sharedPath)
 			}
@@ -63,8 +63,8 @@ func claudePlugin(o *Options) string {
 const claudeRule = "mcp__" + serverName
 
 // sharedPath is a note for a person who installs for a project.
-const sharedPath = "The files name the program by its path on this machine. If they are shared, everybody installs " +
-	"for themselves, or has it at the same path."
+const sharedPath = "The files name the program by its path on this machine. If they are shared, all users must " +
+	"install it themselves, or have it at the same path."
 
 // claudeEvents are the events about mail or the session's state. Each costs a process, so there are no others.
 func claudeEvents() []string {

@@ -20,16 +20,16 @@ func codex() Client {
 			switch n := len(codexUntrusted(o)); {
 			case o.Trust:
 				out = append(out,
-					"Codex trusts the hooks, and does not ask about them. Windows that are open already know "+
-						"of Pennypost after a restart.")
+					"Codex trusts the hooks, and does not ask about them. Open windows use Pennypost after a "+
+						"restart.")
 			case n > 0:
 				out = append(out, fmt.Sprintf(
-					"Codex runs no hook that you have not trusted. When it starts next it says "+
-						"\"Hooks need review: %d hooks are new or changed\": answer \"Trust all and continue\", or "+
-						"look at each with \"Review hooks\" (later: /hooks).", n),
-					"codex exec does not ask, and runs none of them until then. Without any question: pennypost "+
-						"install codex "+
-						"--trust", "An upgrade of Pennypost does not change the hooks.")
+					"Codex runs no hook that you have not trusted. At its next start it says \"Hooks need "+
+						"review: %d hooks are new or changed\": answer \"Trust all and continue\", or look at "+
+						"each with \"Review hooks\" (later: /hooks).", n),
+					"codex exec does not ask, and runs none of them until then. To trust them without a "+
+						"question: pennypost install codex --trust",
+					"An upgrade of Pennypost does not change the hooks.")
 			}
 			if o.Scope == Project {
 				out = append(out, "Codex reads the project's files only if you trust the project.", sharedPath)

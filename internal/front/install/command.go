@@ -23,7 +23,7 @@ func Binary() (string, error) {
 	}
 	if regexp.MustCompile(`/go-build\d+/`).MatchString(filepath.ToSlash(self)) {
 		return "", mail.Errorf(mail.Invalid,
-			"this program was made by go run and will be gone; build it first: scripts/build")
+			"this program was made by go run and is temporary; build it first: scripts/build")
 	}
 	ext := filepath.Ext(self)
 	if front := filepath.Join(filepath.Dir(self), "pennypost"+ext); ext == "" || ext == ".exe" {

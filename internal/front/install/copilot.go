@@ -107,15 +107,15 @@ func copilotWaker(o *Options) *ownFile {
 // copilotNotes name Copilot's questions, and say how idle sessions are woken.
 func copilotNotes(o *Options) []string {
 	notes := append(projectNote(o),
-		"In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and remember\".")
+		"In a new folder Copilot CLI asks whether you trust it: answer \"Yes, and remember\".")
 	if o.Scope == User && o.Dialogs {
 		notes = append(notes, "When it starts it asks whether the extension may handle permission requests: "+
-			"\"Yes, and always allow\". Then what Copilot CLI asks can be answered from your desk too.")
+			"answer \"Yes, and always allow\". Then you can also answer its dialogs from your desk.")
 	}
 	if o.Scope == User {
 		notes = append(notes,
-			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on "+
-				"(an experiment of theirs; or start it with --experimental): copilot config "+
+			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on (an "+
+				"experimental feature; or start it with --experimental): copilot config "+
 				copilotFlags+"."+copilotExtensions+" true")
 	}
 	return notes

@@ -32,7 +32,7 @@ func hooksVersion() []piece { return []piece{{name: "version", raw: "1"}} }
 
 // Notes for clients that need nothing special.
 const (
-	restart = "Sessions that run already know of it after a restart."
+	restart = "Running sessions use it after a restart."
 	noHooks = "It has no hooks of ours: an agent there sees its mail when it calls read_messages or " +
 		"wait_for_messages. Tell it to, in its instructions."
 )

@@ -72,8 +72,9 @@ func (f *doorFile) put(text []byte) ([]byte, error) {
 	for _, name := range []string{"role:" + string(mail.Orchestrator), string(mail.Orchestrator)} {
 		table[len(table)-1] = name
 		if dig(m, table...) != nil {
-			return nil, mail.Errorf(mail.Conflict, "[%s] is there, and says otherwise how the orchestrator is woken. "+
-				"Nothing was changed. Remove that section first, or leave --orchestrator away", tomlKey(table))
+			return nil, mail.Errorf(mail.Conflict, "[%s] already exists, and configures another way to wake the "+
+				"orchestrator. Nothing was changed. Remove that section first, or omit "+
+				"--orchestrator", tomlKey(table))
 		}
 	}
 	return (&tomlFile{}).add(text, fmt.Sprintf("[%s]\nexec = %s\nwhen = \"gone\"\ntimeout = \"1h\"\n",
@@ -96,8 +97,8 @@ func (f *doorFile) strip(text, _ []byte) (rest []byte, taken []piece, err error)
 	}
 	if rest, taken, err = cutBelow(text, f.table()...); err == nil && len(taken) == 0 {
 		err = mail.Errorf(mail.Invalid,
-			"%s is written inside of another value, where it cannot be removed "+
-				"safely. Remove it by hand; nothing was changed", tomlKey(f.table()))
+			"%s is inside another value, where it cannot be removed safely. Nothing was changed; remove it by "+
+				"hand", tomlKey(f.table()))
 	}
 	return rest, taken, err
 }
@@ -117,13 +118,13 @@ func (f *doorFile) blank(text []byte) bool { return (&tomlFile{}).blank(text) }
 
 // doorNotes are the notes for the person about the door.
 func doorNotes(o *Options) []string {
-	who := "The orchestrator is whom you appoint: pennypost agents update NAME --role orchestrator"
+	who := "You choose the orchestrator: pennypost agents update NAME --role orchestrator"
 	if o.As == mail.Orchestrator {
-		who = "Who connects from now on is the orchestrator, one session at a time."
+		who = "An agent that connects from now on is the orchestrator, one session at a time."
 	}
 	return []string{who,
-		"When its session has ended and mail should wake it, the post office goes on with the session, in its " +
-			"directory, " +
-			"for one turn. What the client's settings do not allow is refused then, because there is nobody to ask.",
-		"A post office that runs knows of it after a restart: pennypost stop"}
+		"When its session has ended and mail should wake it, the post office resumes the session, in its " +
+			"directory, for one turn. Anything that the client's settings do not allow is refused then, because " +
+			"there is nobody to ask.",
+		"A running post office uses it after a restart: pennypost stop"}
 }

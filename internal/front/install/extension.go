@@ -46,7 +46,7 @@ func (f *ownFile) put(text []byte) ([]byte, error) {
 		return text, nil
 	}
 	return nil, mail.Errorf(mail.Conflict,
-		"there is a file of this name that is not Pennypost's. Rename or remove it, then install again")
+		"a file of this name exists that is not Pennypost's. Rename or remove it, then install again")
 }
 
 func (f *ownFile) strip(text, _ []byte) ([]byte, []piece, error) {
@@ -65,7 +65,7 @@ func (f *ownFile) entries(text []byte) ([]Entry, error) {
 	}
 	var binary string
 	if err := jsonx.Unmarshal(at[1], &binary); err != nil {
-		return nil, mail.Errorf(mail.Invalid, "line 1: the program that this starts cannot be read: %w", err)
+		return nil, mail.Errorf(mail.Invalid, "line 1: cannot read which program this starts: %w", err)
 	}
 	return []Entry{{"extension", binary, 1}}, nil
 }

@@ -28,16 +28,17 @@ func gemini() Client {
 			}}}
 		},
 		notes: func(o *Options) []string {
-			out := []string{"In a folder that it does not trust, Gemini CLI runs neither hooks nor servers. " +
-				"Where it asks, answer \"Trust folder\".", restart}
+			out := []string{"In an untrusted folder, Gemini CLI runs neither hooks nor servers. If it asks, " +
+				"answer \"Trust folder\".", restart}
 			if o.Ask {
-				out = append(out, "gemini -p cannot ask, and has none of the tools.")
+				out = append(out, "gemini -p cannot ask, so it has none of the tools.")
 			}
 			if says := geminiIndividual(o, settings(o)); says != "" {
 				out = append(out, "Gemini CLI "+says)
 			}
 			if o.Scope == Project {
-				out = append(out, "Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath)
+				out = append(out, "Gemini CLI shows a project's hooks before it runs them for the first "+
+					"time.", sharedPath)
 			}
 			return out
 		},
@@ -68,9 +69,8 @@ func geminiIndividual(o *Options, settings string) string {
 			return ""
 		}
 	}
-	return "signs in with a Google account here, and since June 2026 it serves no accounts of individuals: " +
-		"use an API key (/auth) or the licence of an organisation, or its successor, Antigravity CLI: pennypost " +
-		"install agy"
+	return "signs in with a Google account here, but since June 2026 it serves no personal accounts: use an API " +
+		"key (/auth), an organisation's licence, or its successor, Antigravity CLI: pennypost install agy"
 }
 
 // geminiWarns names the settings of Gemini CLI that keep an agent from its mail.

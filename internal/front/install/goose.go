@@ -45,18 +45,20 @@ func (f *gooseFile) put(text []byte) ([]byte, error) {
 	entries, _ := f.entries(text)
 	switch {
 	case len(entries) == 0:
-		return nil, mail.Errorf(mail.Invalid, "this file is yours to edit, and nothing was changed. Add this line "+
-			"below \"extensions:\", as deep as the others there, and start Goose anew:\n%s", f.line())
+		return nil, mail.Errorf(mail.Invalid, "this file is yours to edit. Nothing was changed. Add this line "+
+			"below \"extensions:\", indented like the others there, and restart Goose:\n"+
+			"%s", f.line())
 	case entries[0].Binary == f.o.Binary && f.o.As == "", strings.Contains(string(text), strings.TrimSpace(f.line())):
 		return text, nil
 	}
-	return nil, mail.Errorf(mail.Invalid, "line %d: this file is yours to edit, and nothing was changed. Replace the "+
-		"extension %s by this line:\n%s", entries[0].Line, serverName, f.line())
+	return nil, mail.Errorf(mail.Invalid, "line %d: this file is yours to edit. Nothing was changed. Replace the "+
+		"extension %s with this line:\n"+
+		"%s", entries[0].Line, serverName, f.line())
 }
 
 func (f *gooseFile) strip(text, _ []byte) ([]byte, []piece, error) {
 	if entries, _ := f.entries(text); len(entries) > 0 {
-		return nil, nil, mail.Errorf(mail.Invalid, "line %d: this file is yours to edit, and nothing was changed. "+
+		return nil, nil, mail.Errorf(mail.Invalid, "line %d: this file is yours to edit. Nothing was changed. "+
 			"Remove the extension %s there", entries[0].Line, serverName)
 	}
 	return text, nil, nil

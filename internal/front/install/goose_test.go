@@ -27,7 +27,7 @@ func TestGoose(t *testing.T) {
 		return line
 	}
 	p.write(path, []byte("extensions:\n"))
-	line := refused(Install, "config.yaml: ", "nothing was changed", "below \"extensions:\"", `cmd: "`+o.Binary+`"`)
+	line := refused(Install, "config.yaml: ", "Nothing was changed", "below \"extensions:\"", `cmd: "`+o.Binary+`"`)
 	for name, text := range map[string]string{
 		"pasted": line,
 		"Goose's": "  pennypost:\n    args:\n    - mcp\n    bundled: null\n    cmd: " + o.Binary +
@@ -41,7 +41,7 @@ func TestGoose(t *testing.T) {
 		if r := look(c, o); !r.Installed() || r.Behind() || r.Files[0].Entries[0].Binary != o.Binary {
 			t.Errorf("%s: %+v", name, r)
 		}
-		refused(Uninstall, "nothing was changed", "Remove the extension pennypost")
+		refused(Uninstall, "Nothing was changed", "Remove the extension pennypost")
 	}
 	p.write(path, []byte(strings.ReplaceAll("extensions:\n"+line, o.Binary, `C:\\old\\pennypostd.exe`)))
 	if got := look(c, o).Files[0].Entries[0]; got.Binary != `C:\old\pennypostd.exe` || got.Line != 2 {

@@ -73,34 +73,34 @@ func Find(name string) (Client, error) {
 	}
 	known := strings.Join(names, ", ")
 	if near := policy.Nearest(name, names, 1); len(near) > 0 {
-		return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; did you mean %s? Known are %s", name,
+		return Client{}, mail.Errorf(mail.Invalid, "there is no client %q; did you mean %s? Known clients: %s", name,
 			near[0], known)
 	}
-	return Client{}, mail.Errorf(mail.Invalid, "there is no client %q here; known are %s", name, known)
+	return Client{}, mail.Errorf(mail.Invalid, "there is no client %q; known clients: %s", name, known)
 }
 
 // check refuses options that do not fit the client.
 func (c *Client) check(o *Options) error {
 	if o.Orchestrator && c.resume == nil {
 		return mail.Errorf(mail.Invalid,
-			"how %s goes on with a session that has ended, without a window, is not known; "+
-				"leave --orchestrator away, and configure another door (docs/install.md, Doors)", c.Title)
+			"how %s resumes an ended session without a window is not known; omit --orchestrator, and configure "+
+				"another door (docs/install.md, Doors)", c.Title)
 	}
 	if o.Trust && c.untrusted == nil {
-		return mail.Errorf(mail.Invalid, "%s runs hooks without being told to trust them; leave --trust away", c.Title)
+		return mail.Errorf(mail.Invalid, "%s runs hooks without asking for trust; omit --trust", c.Title)
 	}
 	if o.Ask && c.allows == "" {
 		return mail.Errorf(mail.Invalid,
-			"install allows nothing in %s, which asks or not as it is set up; leave --ask away", c.Title)
+			"install sets no permissions in %s, whose own settings decide; omit --ask", c.Title)
 	}
 	if o.Dialogs && (c.Name != "copilot" || o.Scope != User) {
-		return mail.Errorf(mail.Invalid, "--dialogs is of copilot alone, for all projects; what other clients ask is "+
-			"on your desk without it")
+		return mail.Errorf(mail.Invalid, "--dialogs is only for copilot, for all projects; dialogs of other "+
+			"clients are on your desk without it")
 	}
 	if slices.Contains(c.Scopes, o.Scope) {
 		return nil
 	}
-	return mail.Errorf(mail.Invalid, "%s has no configuration of projects; leave --project away", c.Title)
+	return mail.Errorf(mail.Invalid, "%s has no project configuration; omit --project", c.Title)
 }
 
 // Install returns the plan that makes the client use us. It writes nothing, and fails if any file cannot be edited.
@@ -110,7 +110,7 @@ func Install(c Client, o *Options) (*Plan, error) {
 	}
 	if !isBinary(o.Binary) || !filepath.IsAbs(o.Binary) {
 		return nil, mail.Errorf(mail.Invalid,
-			"this program is %s; entries in configurations are known by the name pennypost, so call it that first",
+			"this program is called %s; entries in configurations need the name pennypost, so rename it first",
 			o.Binary)
 	}
 	p := newPlan(c, o)
@@ -215,8 +215,8 @@ func (p *Plan) unlocked() error {
 			continue
 		}
 		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o200 == 0 {
-			return located(c.Path, mail.Errorf(mail.Denied, "the file is read-only; nothing was written. If it may "+
-				"change, make it writable first: chmod u+w '%s'", c.Path))
+			return located(c.Path, mail.Errorf(mail.Denied, "the file is read-only. Nothing was written. To make "+
+				"it writable: chmod u+w '%s'", c.Path))
 		}
 	}
 	return nil
@@ -355,7 +355,7 @@ func (p *Plan) apply(c *Change) error {
 		return err
 	}
 	if !bytes.Equal(now, c.before) || (now == nil) != (c.before == nil) {
-		return mail.Errorf(mail.Conflict, "somebody changed the file in this moment, so it was left alone. Try again")
+		return mail.Errorf(mail.Conflict, "the file was changed at this moment, so it was not written. Try again")
 	}
 	perm, dirPerm := fs.FileMode(0o644), fs.FileMode(0o755)
 	if p.private || c.own {

@@ -463,13 +463,13 @@ func TestRefusals(t *testing.T) {
 			"settings.json: this is not JSON: line 3, column 3"},
 		{"claude", "home/.claude/settings.json", `{"hooks": [1]}`, `"hooks" is an array`},
 		{"claude", "home/.claude/settings.json", `[]`, "the whole document is an array"},
-		{"claude", "home/.claude.json", `{"mcpServers": {"pennypost": {"command": "other"}}}`, "that is not this one"},
+		{"claude", "home/.claude.json", `{"mcpServers": {"pennypost": {"command": "other"}}}`, "another MCP server is called"},
 		{"codex", "home/.codex/config.toml", "a = 1\nb = = 2\n", "config.toml: this is not TOML: line 2"},
 		{"codex", "home/.codex/config.toml", "mcp_servers = {x = {command = \"y\"}}\n", "inline value"},
 		{"codex", "home/.codex/config.toml", "[mcp_servers.pennypost]\nurl = \"http://x\"\n",
-			"line 1: there is an MCP server"},
+			"line 1: another MCP server"},
 		{"codex", "home/.codex/config.toml",
-			"mcp_servers.pennypost = {command = \"/old/pennypost\", args = [\"mcp\"]}\n", "inside of another value"},
+			"mcp_servers.pennypost = {command = \"/old/pennypost\", args = [\"mcp\"]}\n", "inside another value"},
 	} {
 		p.write(tt.path, []byte(tt.text))
 		before := p.files()

@@ -59,8 +59,8 @@ func (f *jsonFile) put(text []byte) ([]byte, error) {
 		!json.Valid(plain) {
 		if _, err := jsonc.Parse(text); err == nil {
 			return nil, mail.Errorf(mail.Invalid,
-				"the file has comments, or a comma behind the last member, and the client "+
-					"ignores a whole file for that. Nothing was written; take them out, and try again")
+				"the file has comments, or a comma after the last member, so the client would ignore it. Nothing "+
+					"was written; remove them, and try again")
 		}
 	}
 	text, err := f.update(text)
@@ -92,7 +92,7 @@ func (f *jsonFile) verify(before, after []byte) error {
 	}
 	is, err := f.rest(after)
 	if err != nil || !alike(was, is) {
-		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was "+
+		return mail.Errorf(mail.Internal, "the edit would change something else in the file. Nothing was "+
 			"changed; please report this with the file")
 	}
 	return nil
@@ -188,8 +188,8 @@ func (f *jsonFile) putServer(text []byte) ([]byte, error) {
 }
 
 func notOurs(line int) error {
-	return mail.Errorf(mail.Conflict, "line %d: there is an MCP server called %q that is not this one. Rename or "+
-		"remove it there, then install again", line, serverName)
+	return mail.Errorf(mail.Conflict, "line %d: another MCP server is called %q. Rename or remove it there, then "+
+		"install again", line, serverName)
 }
 
 // command returns the command and arguments of a server.
@@ -488,10 +488,11 @@ func (f *jsonFile) blank(text []byte) bool {
 // explain turns an error of the editor into one that says what to do.
 func explain(err error) error {
 	if syntax, ok := errors.AsType[*jsonc.SyntaxError](err); ok {
-		return mail.Errorf(mail.Invalid, "this is not JSON: %w. It was left as it is; mend it and try again", syntax)
+		return mail.Errorf(mail.Invalid, "this is not JSON: %w. The file was not changed; correct it and try "+
+			"again", syntax)
 	}
 	if path, ok := errors.AsType[*jsonc.PathError](err); ok {
-		return mail.Errorf(mail.Invalid, "%w. The file was left as it is; mend it and try again", path)
+		return mail.Errorf(mail.Invalid, "%w. The file was not changed; correct it and try again", path)
 	}
 	if _, ok := errors.AsType[*mail.Error](err); ok || err == nil {
 		return err

@@ -37,8 +37,8 @@ func haakKit() Client {
 			}
 		},
 		notes: func(*Options) []string {
-			return []string{"Sessions that run already know of it after a restart.",
-				"The scripts start the pennypost of the PATH, or else this one, by its path on this machine."}
+			return []string{"Running sessions use it after a restart.",
+				"The scripts start the pennypost on the PATH, or else this one, by its path on this machine."}
 		},
 	}
 }

@@ -79,7 +79,7 @@ func TestGeminiWarns(t *testing.T) {
 		"tools need leave": {`{"mcpServers": {"pennypost": {"trust": false}}}`, `{"ROOT": "TRUST_FOLDER"}`,
 			[]string{"says otherwise: $EDITOR"}},
 		"an individual's account": {`{"security": {"auth": {"selectedType": "oauth-personal"}}, "mcpServers": ` +
-			`{"pennypost": {"trust": true}}}`, `{"ROOT": "TRUST_FOLDER"}`, []string{"no accounts of individuals"}},
+			`{"pennypost": {"trust": true}}}`, `{"ROOT": "TRUST_FOLDER"}`, []string{"no personal accounts"}},
 		"an API key": {`{"security": {"auth": {"selectedType": "gemini-api-key"}}, "mcpServers": ` +
 			`{"pennypost": {"trust": true}}}`, `{"ROOT": "TRUST_FOLDER"}`, nil},
 		"installed with --ask": {`{"mcpServers": {"pennypost": {}}}`, `{"ROOT": "TRUST_FOLDER"}`,

@@ -32,8 +32,8 @@ func opencode() Client {
 			}
 		},
 		notes: func(o *Options) []string {
-			return append(projectNote(o), "An opencode that never ran with a network fetches a package of its own "+
-				"(@opencode-ai/plugin) at its next start; it asks nothing.")
+			return append(projectNote(o), "An opencode that never ran with a network downloads a package of its "+
+				"own (@opencode-ai/plugin) at its next start, without asking.")
 		},
 	}
 }

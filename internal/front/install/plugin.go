@@ -21,7 +21,7 @@ func PluginHooks(client string) ([]byte, error) {
 // PluginModule returns opencode's plugin as a JavaScript module that starts the program by its name.
 func PluginModule() []byte {
 	const client = "opencode"
-	return []byte("// Pennypost's plugin for opencode. The program pennypost has to be on the PATH.\n" +
+	return []byte("// Pennypost's plugin for opencode. The program pennypost must be on the PATH.\n" +
 		extensionConstants(pluginOptions(), client) + extensionBody(client))
 }
 

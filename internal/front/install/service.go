@@ -47,7 +47,7 @@ func Service(o *Options, data string, named bool) (Unit, error) {
 		return launchd(o, data), nil
 	}
 	return Unit{}, mail.Errorf(mail.Invalid,
-		"services are known for Linux with systemd and for macOS only; commands start a post office by themselves")
+		"services are supported on Linux with systemd and on macOS only; commands start a post office by themselves")
 }
 
 // hardening lists the restrictions on the post office as a systemd service, and on the programs that its doors run.

@@ -59,7 +59,7 @@ func (f *tomlFile) verify(before, after []byte) error {
 	x, _ := decodeTOML(was)
 	y, err := decodeTOML(is)
 	if err != nil || !reflect.DeepEqual(x, y) {
-		return mail.Errorf(mail.Internal, "the edit would change something else in the file, so nothing was "+
+		return mail.Errorf(mail.Internal, "the edit would change something else in the file. Nothing was "+
 			"changed; please report this with the file")
 	}
 	return nil
@@ -77,11 +77,12 @@ func decodeTOML(text []byte) (map[string]any, error) {
 	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
 		row, col := e.Position()
 		return nil, mail.Errorf(mail.Invalid,
-			"this is not TOML: line %d, column %d: %s. It was left as it is; mend it and try again", row, col,
+			"this is not TOML: line %d, column %d: %s. The file was not changed; correct it and try again", row, col,
 			strings.TrimPrefix(e.Error(), "toml: "))
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "this is not TOML: %s. It was left as it is; mend it and try again",
+		return nil, mail.Errorf(mail.Invalid, "this is not TOML: %s. The file was not changed; correct it and "+
+			"try again",
 			strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	return m, nil
@@ -201,8 +202,8 @@ func (f *tomlFile) add(text []byte, block string) ([]byte, error) {
 	out = append(out, block...)
 	if _, err := decodeTOML(out); err != nil {
 		first, _, _ := strings.Cut(block, eol)
-		return nil, mail.Errorf(mail.Invalid, "the table %s cannot be added, because the file defines what it is in "+
-			"as an inline value. Write that as a table of its own; nothing was changed", first)
+		return nil, mail.Errorf(mail.Invalid, "the table %s cannot be added, because the file defines its parent "+
+			"as an inline value. Nothing was changed; write the parent as a table of its own", first)
 	}
 	return out, nil
 }
@@ -284,8 +285,8 @@ func (g *tomlGroup) setCommand(text []byte, command string) ([]byte, error) {
 }
 
 func inlineTable() error {
-	return mail.Errorf(mail.Invalid, "%s is written inside of another value, where it cannot be changed safely. "+
-		"Write it as a table [%s.%s], or remove it; nothing was changed", serverName, servers, serverName)
+	return mail.Errorf(mail.Invalid, "%s is inside another value, where it cannot be changed safely. Nothing was "+
+		"changed; write it as a table [%s.%s], or remove it", serverName, servers, serverName)
 }
 
 func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {

@@ -15,7 +15,7 @@ func vscode() Client {
 		},
 		notes: func(o *Options) []string {
 			return append([]string{"VS Code " + vscodeAsks,
-				"VS Code runs Claude Code's hooks; they come with: pennypost install claude --" + string(o.Scope)},
+				"VS Code runs Claude Code's hooks. To install them: pennypost install claude --" + string(o.Scope)},
 				projectNote(o)...)
 		},
 		warns: func(*Options) []string { return []string{"it " + vscodeAsks} },
@@ -23,7 +23,7 @@ func vscode() Client {
 }
 
 // vscodeAsks follows VS Code's documents; it keeps the answers out of our files' reach.
-const vscodeAsks = "asks whether you trust the server, and before its tools are used: choose \"Always Allow\""
+const vscodeAsks = "asks whether you trust the server, and before it uses its tools: choose \"Always Allow\""
 
 // configDir returns the directory of a program's configuration for this person and system.
 func (o *Options) configDir(names ...string) string {

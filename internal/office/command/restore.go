@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/office/backup"
 )
 
-const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input
-if FILE is "-". There must be nothing in it yet. Every file is checked and every room verified before the
+const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input if FILE
+is "-". There must be nothing in it yet. Every file is checked and every room verified before the
 directory is put in its place; after an error nothing is there. What verify found is printed; if it found
 problems, or if a room could not be opened when it was backed up, the exit status is 1.
 
@@ -23,7 +23,7 @@ waits, and neither would know of the other.`
 
 func newRestore(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "make a home from a backup", Long: restoreHelp,
+		Use: "restore FILE", Short: "create a home from a backup", Long: restoreHelp,
 		Example: "pennypost restore monday.tar.gz\nPENNYPOST_HOME=~/look pennypost restore monday.tar.gz",
 		Args:    cli.NArgs(1, "the file that pennypost backup wrote, or - for standard input"),
 		RunE:    cli.RunOne(a.restore),

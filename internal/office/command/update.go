@@ -25,10 +25,10 @@ const updateHelp = `Get the newest release, or the one that --version names, in 
 once, also while they run. The signature of the release and the checksum of the archive are checked
 before anything is unpacked. The version before is kept beside, and --back puts it back.
 
-A post office that runs is restarted in the new version once no call is under way that changes
-something; agents' sessions go on, and nothing that was sent is lost. An older release is taken only
-if --version names it. What dpkg, Homebrew, npm or the go command has installed is theirs to replace;
-the error says how. Nothing looks for releases by itself: this command does, when you run it.`
+A post office that runs is restarted in the new version once no call is under way that changes something;
+agents' sessions go on, and nothing that was sent is lost. An older release is taken only if --version
+names it. What dpkg, Homebrew, npm or the go command has installed is theirs to replace; the error says
+how. Nothing looks for releases by itself: this command does, when you run it.`
 
 // updateFlags are the flags of update.
 type updateFlags struct {
@@ -39,7 +39,7 @@ type updateFlags struct {
 func newUpdate(a *app) *cobra.Command {
 	var f updateFlags
 	return cli.WithFlags(&cobra.Command{
-		Use: "update", Short: "get a newer release, or the one before", Long: updateHelp,
+		Use: "update", Short: "get a newer release, or the previous one", Long: updateHelp,
 		Example: "pennypost update --check\npennypost update\npennypost update --back",
 		Args:    cli.NoArgs, RunE: cli.RunWith(a.update, &f),
 	}, cli.Flag{Into: &f.version, Name: "version", About: "that release, such as v1.2.3: `V`"},

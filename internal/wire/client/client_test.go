@@ -156,7 +156,7 @@ func TestNothingElseIsRepeated(t *testing.T) {
 	} {
 		requests.Store(0)
 		if err := c.call(); mail.CodeOf(err) != mail.Unavailable ||
-			!strings.Contains(err.Error(), "before you ask again") {
+			!strings.Contains(err.Error(), "before you try again") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := requests.Load(); got != c.want {

@@ -106,7 +106,7 @@ const attempts = 3
 func (r request) with(v any) request {
 	var err error
 	if r.body, err = jsonx.Marshal(v); err != nil {
-		r.err = mail.Errorf(mail.Invalid, "this cannot be sent, because it is not UTF-8 text throughout")
+		r.err = mail.Errorf(mail.Invalid, "not sent: it contains text that is not UTF-8")
 	}
 	r.kind = wire.JSON
 	return r
@@ -153,7 +153,7 @@ func (c *caller) once(ctx context.Context, r request, v any) error {
 
 func notUnderstood(err error) error {
 	return &mail.Error{Code: mail.Internal,
-		Msg: "the post office answered what this pennypost does not understand; both should have the same version",
+		Msg: "this pennypost does not understand the post office's answer; install the same version of both",
 		Err: err}
 }
 
@@ -190,21 +190,19 @@ func (c *caller) unreached(ctx context.Context, err error) error {
 	case errors.Is(err, errBroken), errors.Is(err, errSilent):
 	case nobodyListens(err) && c.office.socket == "":
 		return &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
-			"; look whether it runs there: pennypost status", Err: err}
+			"; check there: pennypost status", Err: err}
 	case nobodyListens(err):
 		return &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
-			"; start one with: pennypost serve", Err: err}
+			"; to start one: pennypost serve", Err: err}
 	case isOther(err):
-		return &mail.Error{Code: mail.Unavailable, Msg: "what answers at " + c.office.where +
-			" is not the post " +
-			"office that is meant (" + err.Error() + "). Nothing was sent. Either this network leads elsewhere, or " +
-			"somebody stands between, or the post office has a new key; then type there: pennypost invite, and " +
-			"here the line that it prints", Err: err}
+		return &mail.Error{Code: mail.Unavailable, Msg: "the server at " + c.office.where +
+			" is not the expected post office (" + err.Error() + "). Nothing was sent. Either this network leads " +
+			"elsewhere, or someone intercepts the connection, or the post office has a new key; then type " +
+			"there: pennypost invite, and here the line that it prints", Err: err}
 	case notReached(err):
 		msg := "the post office at " + c.office.where + " cannot be reached: " + err.Error()
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-			msg += ". A certificate that it has made itself is known to machines that join it: pennypost invite, " +
-				"typed there, says how"
+			msg += ". To trust a certificate that it made itself, join it: type there: pennypost invite"
 		}
 		return &mail.Error{Code: mail.Unavailable, Msg: msg, Err: err}
 	}
@@ -325,14 +323,14 @@ func (c *caller) broken(ctx context.Context, err error) error {
 	return &mail.Error{
 		Code: mail.Unavailable,
 		Msg: "the connection to the post office at " + c.office.where +
-			" broke before it had answered; look whether it did what was asked before you ask again",
+			" broke before it answered; check whether it acted before you try again",
 		Err: errors.Join(errBroken, err),
 	}
 }
 
 // ended returns the error for a call whose context ended.
 func ended(cause error) error {
-	return &mail.Error{Code: mail.Timeout, Msg: "the time was over before the post office answered", Err: cause}
+	return &mail.Error{Code: mail.Timeout, Msg: "the post office did not answer in time", Err: cause}
 }
 
 // problem reads the error from an unsuccessful response.
@@ -343,7 +341,7 @@ func problem(resp *http.Response) error {
 	if err == nil && kind == wire.ProblemJSON && jsonx.Unmarshal(body, &p) == nil && p.Code != "" {
 		return &mail.Error{Code: p.Code, Msg: p.Detail}
 	}
-	return &mail.Error{Code: codeOf(resp.StatusCode), Msg: "something between here and the post office answered: " +
+	return &mail.Error{Code: codeOf(resp.StatusCode), Msg: "a proxy on the way to the post office answered: " +
 		strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)}
 }
 

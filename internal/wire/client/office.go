@@ -136,7 +136,7 @@ func New(opts Options) (*Office, error) {
 	}
 	if u.User != nil {
 		return nil, mail.Errorf(mail.Invalid,
-			"the address of a post office has no user and password; its credential is a token")
+			"the address of a post office has no user or password; its credential is a token")
 	}
 	o.base, o.where = u, u.Host
 	o.transport.DialContext = dialer.DialContext

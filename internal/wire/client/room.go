@@ -136,7 +136,7 @@ func (c *Client) importParts(ctx context.Context, items []mail.Item, limit int) 
 		line, err := jsonx.Marshal(&items[i])
 		if err != nil {
 			return sum, mail.Errorf(mail.Invalid,
-				"the message %q cannot be sent, because it is not UTF-8 text throughout", items[i].ID)
+				"the message %q was not sent: it contains text that is not UTF-8", items[i].ID)
 		}
 		if part.Len() > 0 && part.Len()+len(line) >= limit {
 			if err := c.importPart(ctx, &part, &sum); err != nil {

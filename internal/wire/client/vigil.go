@@ -24,14 +24,14 @@ const (
 var errSilent = errors.New("the post office is silent")
 
 func (c *caller) silent() error {
-	why := " accepts connections and does not answer: its process is stopped, or hangs. "
+	why := " accepts connections but does not answer: its process is stopped or hangs. "
 	if !filepath.IsAbs(c.office.where) { // remote: a dead process and a cut network look the same
-		why = " does not answer: the network on the way to it is cut, or its process is stopped. "
+		why = " does not answer: the network connection is broken, or its process is stopped. "
 	}
 	return &mail.Error{
 		Code: mail.Unavailable,
 		Msg: "the post office at " + c.office.where + why +
-			"If something was to be changed, it may yet be; look whether it was before you ask again",
+			"A change that you asked for may still be made; check before you try again",
 		Err: errSilent,
 	}
 }

@@ -92,13 +92,13 @@ func Start(ctx context.Context, home config.Home, environ []string) error {
 		select {
 		case err := <-ended:
 			if err != nil {
-				return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine does not " +
-					"start; " + home.ServerLog() + " says why"}
+				return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine does " +
+					"not start; see its log: " + home.ServerLog()}
 			}
 			ended = nil // another was there first
 		case <-ctx.Done():
 			return &mail.Error{Code: mail.Timeout, Err: ctx.Err(), Msg: "the NATS server of this machine has not " +
-				"started in " + startPatience.String() + "; " + home.ServerLog() + " may say why"}
+				"started in " + startPatience.String() + "; see its log: " + home.ServerLog()}
 		case <-time.After(startPoll):
 		}
 	}
@@ -109,8 +109,8 @@ func Start(ctx context.Context, home config.Home, environ []string) error {
 func find() (string, error) {
 	path, beside, ok := versions.Find(Program)
 	if !ok {
-		return "", mail.Errorf(mail.Unavailable, "%s, which has the NATS server in it, is neither in %s nor on the "+
-			"PATH: install all programs of one release", Program, filepath.Dir(beside))
+		return "", mail.Errorf(mail.Unavailable, "%s, the program of the NATS server, is neither in %s nor on "+
+			"the PATH: install all programs of one release", Program, filepath.Dir(beside))
 	}
 	return versions.Stable(path), nil
 }
@@ -146,13 +146,13 @@ func Ask(ctx context.Context, home config.Home, what string, question, answer an
 	res, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the NATS server of this machine does not run, or does not answer: pennypost cluster start"}
+			Msg: "the NATS server of this machine is not running, or does not answer: pennypost cluster start"}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine ended while it " +
-			"was asked"}
+		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine ended during " +
+			"the request"}
 	}
 	if res.StatusCode != http.StatusOK {
 		var p wire.Problem

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and
+const archiveHelp = `Run retention now instead of at the next full hour: messages beyond the room's limits of age and
 count move to the archive, where pennypost history --archive finds them.`
 
 func newArchive(a *app) *cobra.Command {
@@ -25,6 +25,6 @@ func (a *app) archive(ctx context.Context, svc mail.Service, _ []string) error {
 	progress := a.Progress("archiving", nil)
 	t, err := svc.Archive(ctx)
 	progress.End()
-	return a.Said(err, t, "%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
+	return a.Said(err, t, "%s archived (%d by age, %d read, %d oldest; %d of them unread), %d kept.",
 		wording.Plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
 }

@@ -16,14 +16,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard
-output if FILE is "-". Mail goes on meanwhile: each room is copied as it is when its turn comes. The file
-appears when it is complete. A file that is there already is only replaced with --force. If a room cannot
-be opened, its files are copied as they stand; the room is named, and the exit status is 1.
+const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard output
+if FILE is "-". Mail continues meanwhile: each room is copied as it is when its turn comes. FILE appears
+when it is complete. An existing file is replaced only with --force. If a room cannot be opened, its
+files are copied unchecked, the room is named, and the exit status is 1.
 
-Whoever has the file can read all mail and speak as anybody, so keep it as you keep the data directory.
-It is not encrypted, and only you may read it (mode 0600); of "-" the shell decides who may.
-Browsers have to log in again after a restore. Only the user may make a backup.`
+The backup lets anyone who has it read all mail and act as anyone, so protect it like the data directory.
+It is not encrypted. Only you can read the file (mode 0600); with "-" the shell sets the mode. After a
+restore, browsers must log in again. Only the user may make a backup.`
 
 func newBackup(a *app) *cobra.Command {
 	var force bool
@@ -32,7 +32,7 @@ func newBackup(a *app) *cobra.Command {
 		Example: "pennypost backup monday.tar.gz\npennypost backup - | ssh other 'cat > monday.tar.gz'",
 		Args:    cli.NArgs(1, "the file to write, or - for standard output"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0], force) },
-	}, cli.Flag{Into: &force, Name: "force", About: "replace a file that is there"})
+	}, cli.Flag{Into: &force, Name: "force", About: "replace an existing file"})
 }
 
 func (a *app) backup(ctx context.Context, path string, force bool) error {
@@ -57,8 +57,9 @@ func (a *app) backup(ctx context.Context, path string, force bool) error {
 	})
 	progress.End()
 	if _, ours := errors.AsType[*mail.Error](err); err != nil && !ours {
-		return cli.Hinted(mail.Errorf(mail.Internal, "the backup cannot be written: %w. No part of it was kept, and "+
-			"if there was a file %s, it is as it was", err, path), "pennypost backup FILE, where there is room for it")
+		return cli.Hinted(mail.Errorf(mail.Internal, "cannot write the backup: %w. No part of it was kept; if %s "+
+			"existed, it is unchanged", err, path), "pennypost backup FILE, where there is enough "+
+			"space")
 	} else if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (a *app) backup(ctx context.Context, path string, force bool) error {
 		File  string `json:"file"`
 		Bytes int64  `json:"bytes"`
 	}{path, file.bytes}, "%s written to %s, which only you can read (mode 0600).\n"+
-		"It is not encrypted: whoever gets it can read all mail and speak as anybody.", cli.Size(file.bytes),
+		"It is not encrypted: anyone who has it can read all mail and act as anyone.", cli.Size(file.bytes),
 		cli.OneLine(path))
 	return cmp.Or(err, notOpened(raw))
 }
@@ -76,9 +77,9 @@ func notOpened(raw string) error {
 	if raw == "" {
 		return nil
 	}
-	return cli.Hinted(mail.Errorf(mail.Internal, "the backup is complete, but not all of these rooms could be read "+
-		"in order, so their files were copied as they stand and may be damaged: %s. The log of the post office says "+
-		"why", cli.OneLine(raw)), "pennypost verify --room ROOM")
+	return cli.Hinted(mail.Errorf(mail.Internal, "the backup is complete, but these rooms could not be opened; "+
+		"their files were copied unchecked and may be damaged: %s. See the log of the post office", cli.OneLine(raw)),
+		"pennypost verify --room ROOM")
 }
 
 // replaceSecret writes a file that only its owner may read. write may take long, so it checks afterwards too whether
@@ -92,7 +93,7 @@ func replaceSecret(path string, force bool, write func(io.Writer) error) error {
 		case err != nil:
 			return err
 		case !force:
-			return cli.Hinted(mail.Errorf(mail.Conflict, "%s is there already, and was left as it is", path),
+			return cli.Hinted(mail.Errorf(mail.Conflict, "%s already exists and was not changed", path),
 				"choose another name, or add --force to replace it")
 		case info.Mode().IsRegular():
 			return os.Chmod(path, 0o600) // a replaced file would keep its permissions

@@ -14,16 +14,16 @@ import (
 
 const bridgeHelp = `Keep the room in step with a foreign mailbox on disk.
 
-What is sent or marked in the room is in the files before the sender gets its answer, and what
-others write into the files becomes mail in the room. When files cannot be written, the mail is safe
-in the room; the bridge is shown as failing, and catches up by itself. A room's bridges work
-whenever the post office runs.
+Each message or mark in the room is in the files before its sender gets the answer, and messages that
+others write into the files become mail in the room. If the files cannot be written, the mail is safe in
+the room; the bridge is shown as failing, and catches up by itself. A room's bridges work whenever the
+post office runs.
 
-DIR is, by dialect:
-  agenties     the project's directory, in which .agenties is
-  haak         the project whose data/agent-mailbox.jsonl is meant
-  openalice    the directory that holds data/inbox
-  claudeteams  the team's: ~/.claude/teams/TEAM`
+DIR depends on the dialect:
+  agenties     the project's directory, which contains .agenties
+  haak         the project's directory, which contains data/agent-mailbox.jsonl
+  openalice    the directory that contains data/inbox
+  claudeteams  the team's directory: ~/.claude/teams/TEAM`
 
 func newBridge(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -43,7 +43,7 @@ func newBridge(a *app) *cobra.Command {
 				mail.Bridge{Dialect: args[0], Dir: a.Absolute(args[1]), Mode: mail.BridgeMode(mode)})
 		}),
 	}, cli.Flag{Into: &mode, Name: "mode",
-		About: "`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only"})
+		About: "`MODE`: both; mirror (from the room to the files only); follow (from the files to the room only)"})
 	cmd.AddCommand(add,
 		newBridgeList(a),
 		&cobra.Command{
@@ -51,11 +51,11 @@ func newBridge(a *app) *cobra.Command {
 			RunE: a.onBridge(func(ctx context.Context, s mail.Service, id string) error {
 				return a.Said(s.RemoveBridge(ctx, id), struct {
 					Removed string `json:"removed"`
-				}{id}, "Removed the bridge %s. Its files stay as they are.", id)
+				}{id}, "Removed bridge %s. Its files stay as they are.", id)
 			}),
 		},
 		&cobra.Command{
-			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files in step now", Args: oneBridge,
+			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files into step now", Args: oneBridge,
 			RunE: a.onBridge(func(ctx context.Context, s mail.Service, id string) error {
 				st, err := s.SyncBridge(ctx, id)
 				if err != nil {
@@ -79,7 +79,7 @@ func newBridgeList(a *app) *cobra.Command {
 			return a.bridges(ctx, svc, args)
 		}),
 	}, cli.Flag{Into: &rejected, Name: "rejected",
-		About: "name what stands in their files and is not understood: file, line, why, and how it begins"})
+		About: "list the entries of their files that are not understood: file, line, reason and excerpt"})
 }
 
 // oneBridge requires arguments that name a bridge.
@@ -94,7 +94,7 @@ func (a *app) addBridge(ctx context.Context, svc mail.Service, b mail.Bridge) er
 	st, err := svc.AddBridge(ctx, b)
 	if err != nil {
 		return cli.HintedIf(mail.NotFound, err,
-			"pennypost bridge --help lists the dialects and the directory that each wants")
+			"pennypost bridge --help lists the dialects and the directory for each")
 	}
 	return a.bridgeOutcome(st)
 }
@@ -104,10 +104,10 @@ func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 	if a.JSON {
 		a.Out.Value(st)
 	} else {
-		a.Out.Line("The bridge %s keeps %s in step (%s).", st.ID, cli.OneLine(st.Dir), st.Mode)
+		a.Out.Line("Bridge %s keeps %s in step (%s).", st.ID, cli.OneLine(st.Dir), st.Mode)
 		if st.Rejected > 0 {
-			a.Out.Line("%s in its files could not be understood and stay where they are. Each is named by: "+
-				"pennypost bridge list --rejected", wording.Plural(st.Rejected, "piece"))
+			a.Out.Line("%s in its files could not be understood and stay there. To list them: pennypost bridge "+
+				"list --rejected", wording.Plural(st.Rejected, "piece"))
 		}
 		if st.Notice != "" {
 			a.Out.Line("%s", cli.OneLine(st.Notice))
@@ -115,7 +115,7 @@ func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 	}
 	if st.Failing != "" {
 		return cli.Hinted(mail.Errorf(mail.Conflict,
-			"the bridge %s fails: %s. It tries again by itself; mail stands meanwhile", st.ID, st.Failing),
+			"bridge %s fails: %s. It retries by itself, and no mail is lost meanwhile", st.ID, st.Failing),
 			"pennypost bridge list")
 	}
 	return nil
@@ -137,7 +137,7 @@ func (a *app) showBridges(list bridges) error {
 		b := &list.Bridges[i]
 		rows = append(rows, []string{b.ID, string(b.Mode), cli.OneLine(b.Dir), a.bridgeState(b)})
 	}
-	a.Out.TableOr("This room has no bridge. pennypost bridge add DIALECT DIR makes one.", rows)
+	a.Out.TableOr("This room has no bridge. To add one: pennypost bridge add DIALECT DIR", rows)
 	return nil
 }
 
@@ -188,12 +188,12 @@ func (a *app) showRejected(list []rejection, more int, all bool) {
 	}
 	switch {
 	case more > 0:
-		a.Out.Line("And %d more. Of each bridge at most %d are named.", more, mail.MaxBadLines)
+		a.Out.Line("%d more are not listed. At most %d are listed per bridge.", more, mail.MaxBadLines)
 	case len(list) == 0 && all:
-		a.Out.Line("Everything that stands in the files of this room's bridges is understood.")
+		a.Out.Line("All entries in the files of this room's bridges are understood.")
 	}
 	if len(list) > 0 {
-		a.Out.Line("They stay where they are. What you mend in a file is taken in.")
+		a.Out.Line("They stay in the files. An entry that you correct is imported.")
 	}
 }
 
@@ -203,7 +203,7 @@ func (a *app) bridgeState(b *mail.BridgeStatus) string {
 	case b.Failing != "":
 		state = a.Out.Red("failing") + " since " + a.Out.Ago(b.Since) + ": " + cli.OneLine(b.Failing)
 	case !b.Running && b.Machine != "":
-		state = "it is not known how it fares: " + cli.OneLine(string(b.Machine)) + " does not answer"
+		state = "state unknown: " + cli.OneLine(string(b.Machine)) + " does not answer"
 	case !b.Running:
 		state = "not running"
 	case b.Behind > 0:

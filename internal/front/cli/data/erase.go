@@ -9,9 +9,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-const eraseHelp = `Remove a message and its text from every file of the room, archive included. This cannot be undone.
-The journal keeps that a message with this id was erased, and by whom. Only the user may erase. A
-letter that is kept on this machine has no id yet: pennypost outbox --withdraw KEY.`
+const eraseHelp = `Remove a message and its text from every file of the room, the archive included. This cannot be
+undone. The journal keeps the fact that a message with this id was erased, and by whom. Only the user may
+erase. A message that is kept on this machine has no id yet: use pennypost outbox --withdraw KEY.`
 
 func newErase(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -36,7 +36,7 @@ func (a *app) erase(ctx context.Context, arg string) error {
 		lingers = a.lingers(ctx)
 	}
 	if lingers != nil {
-		also = "\n" + cli.OneLine(lingers.String()+" pennypost machines says whether it still may.")
+		also = "\n" + cli.OneLine(lingers.String()+" To check whether it still may: pennypost machines")
 	}
 	return a.Said(err, struct {
 		Erased  mail.ID         `json:"erased"`

@@ -14,9 +14,9 @@ import (
 
 var exportFormats = []string{string(export.JSONL), string(export.JSON), string(export.Markdown)}
 
-const exportHelp = `Write every message of the room to standard output, archived ones first, each with what its
-recipients did. jsonl is one JSON object a line, and json is one array of them; both can be
-imported. markdown is for people.`
+const exportHelp = `Write every message of the room to standard output, archived messages first, each with its
+deliveries. jsonl is one JSON object per line, and json is one array of them; both can be imported.
+markdown is for people.`
 
 func newExport(a *app) *cobra.Command {
 	format := string(export.JSONL)

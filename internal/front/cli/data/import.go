@@ -16,14 +16,14 @@ import (
 	"pennypost/internal/mail/amq"
 )
 
-const importHelp = `Add the messages of an export, jsonl or json, to the room, with their own ids and times. Messages
-whose id the room knows are skipped, so you can repeat an import. Of up to 2000 messages, all are added
-or, if one is wrong, none. More go in parts of so many, of which those before the wrong one stay.
-FILE "-" is standard input.
+const importHelp = `Add the messages of an export, jsonl or json, to the room, with their ids and times. Messages
+whose ids the room already has are skipped, so an import can be repeated. Up to 2000 messages are added
+all or none: one invalid message rejects them all. A larger import runs in batches of 2000, and the
+batches before the invalid message stay. FILE "-" is standard input.
 
-With --from amq, the argument is a root of AMQ: the directory in which agents is. Ids, threads and
-what has been read are kept; files that are no messages are named and left out. At the end the
-messages there and here are counted and compared. --dry-run does all but add them.`
+With --from amq, the argument is the root directory of AMQ, which contains agents. Ids, threads and read
+marks are kept; files that are not messages are listed and skipped. At the end the numbers of messages in
+AMQ and in the room are compared. --dry-run does all this without adding messages.`
 
 func newImport(a *app) *cobra.Command {
 	var from string
@@ -38,14 +38,14 @@ func newImport(a *app) *cobra.Command {
 			case from == amq.Bridge:
 				return a.importAMQ(ctx, path, dry)
 			case from != "":
-				return cli.Usage("mail of %q cannot be imported; --from knows amq", from)
+				return cli.Usage("cannot import mail of %q; --from supports amq", from)
 			case dry:
-				return cli.Usage("--dry-run goes with --from")
+				return cli.Usage("--dry-run needs --from")
 			}
 			return a.importFile(ctx, path)
 		}),
 	},
-		cli.Flag{Into: &from, Name: "from", About: "the `PROGRAM` whose mail it is: amq"},
+		cli.Flag{Into: &from, Name: "from", About: "the `PROGRAM` to import from: amq"},
 		cli.Flag{Into: &dry, Name: "dry-run", About: "add nothing, and print what would be added"})
 }
 
@@ -60,7 +60,7 @@ func (a *app) importFile(ctx context.Context, file string) error {
 		return err
 	}
 	done, err := a.importItems(ctx, svc, readItems(in))
-	return a.Said(err, done, "%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
+	return a.Said(err, done, "%s added, %d already present.", wording.Plural(done.Added, "message"), done.Skipped)
 }
 
 // importItems imports messages, and reports how far an interrupted import came.
@@ -70,8 +70,8 @@ func (a *app) importItems(ctx context.Context, to importer, items iter.Seq2[mail
 	done, err := importParts(ctx, to, items, progress.Add)
 	progress.End()
 	if err != nil && done != (mail.Imported{}) {
-		err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
-			"the import when the cause is mended, and it goes on there", err,
+		err = mail.Errorf(mail.CodeOf(err), "%w. Before that, %s were added and %d were already present. Repeat "+
+			"the import after fixing the cause: it continues there", err,
 			wording.Plural(done.Added, "message"), done.Skipped)
 	}
 	return done, err
@@ -166,7 +166,7 @@ func readLines(r *bufio.Reader, yield func(mail.Item, error) bool) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			var it mail.Item
 			if err := jsonx.Unmarshal(line, &it); err != nil {
-				yield(it, cli.Usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err)))
+				yield(it, cli.Usage("line %d of the file is not an exported message: %s", n, jsonx.Explain(err)))
 				return
 			}
 			if !yield(it, nil) {

@@ -122,15 +122,15 @@ func (o *amqOutcome) check() error {
 	if len(o.Missing) == 0 && wrong == 0 {
 		return nil
 	}
-	return mail.Errorf(mail.Conflict, "the counts differ: %s of AMQ missing here, and %d that were read there are "+
-		"unread here. Nothing was changed in AMQ", wording.Plural(len(o.Missing), "message"), wrong)
+	return mail.Errorf(mail.Conflict, "the counts differ: %s of AMQ are missing here, and %d read messages of "+
+		"AMQ are unread here. Nothing was changed in AMQ", wording.Plural(len(o.Missing), "message"), wrong)
 }
 
 func (a *app) showAMQ(o *amqOutcome) error {
 	for _, s := range o.Skipped {
-		a.Out.Line("left out: %s: %s", s.File, s.Why)
+		a.Out.Line("skipped: %s: %s", s.File, s.Why)
 	}
-	a.Out.Line("AMQ has %s in %s; %s left out.", wording.Plural(o.Messages, "message"),
+	a.Out.Line("AMQ has %s in %s; %s skipped.", wording.Plural(o.Messages, "message"),
 		wording.Plural(o.Files, "file"), wording.Plural(len(o.Skipped), "file"))
 	rows := [][]string{{"inbox", "unread", "read", "unread here", "read here"}}
 	for _, name := range slices.Sorted(maps.Keys(o.Boxes)) {
@@ -145,10 +145,10 @@ func (a *app) showAMQ(o *amqOutcome) error {
 		a.Out.Table(rows)
 	}
 	if o.Dry {
-		a.Out.Line("%s would be added, %d known before. Nothing was written.",
+		a.Out.Line("%s would be added, %d already present. Nothing was written.",
 			wording.Plural(o.Added, "message"), o.Imported.Skipped)
 		return nil
 	}
-	a.Out.Line("%s added, %d known before.", wording.Plural(o.Added, "message"), o.Imported.Skipped)
+	a.Out.Line("%s added, %d already present.", wording.Plural(o.Added, "message"), o.Imported.Skipped)
 	return nil
 }

@@ -10,13 +10,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-const verifyHelp = `Read the files of the room again from the disk, check every line, and follow the chain that joins
-each line to the one before it, through journal and archive. Lines that are damaged, were set aside
-or are missing are listed, and the exit status is 1 if there are any. This finds accidents, not
-forgery: whoever forges a file can forge its checks.
+const verifyHelp = `Read the files of the room from the disk, check every line, and check the chain that joins each
+line to the previous one, through journal and archive. Lines that are damaged, set aside or missing are
+listed, and the exit status is then 1. This finds accidents, not forgery: a forger can also forge the
+checks.
 
-Without --repair nothing is changed. With it, lines that cannot be read are set aside, and lines
-that were set aside go back where their places are free. Nothing is dropped.`
+Without --repair nothing is changed. With it, unreadable lines are set aside, and lines that were set
+aside return where their sequence numbers are free. Nothing is deleted.`
 
 func newVerify(a *app) *cobra.Command {
 	var repair bool
@@ -29,7 +29,7 @@ func newVerify(a *app) *cobra.Command {
 			}
 			return a.verify(ctx, svc.Verify)
 		}),
-	}, cli.Flag{Into: &repair, Name: "repair", About: "set bad lines aside, and put back those that fit"})
+	}, cli.Flag{Into: &repair, Name: "repair", About: "set bad lines aside, and restore those that fit"})
 }
 
 func (a *app) verify(ctx context.Context, check func(context.Context) (mail.Verification, error)) error {
@@ -46,7 +46,7 @@ func (a *app) verify(ctx context.Context, check func(context.Context) (mail.Veri
 			a.Out.Line("%s:%d: %s", cli.OneLine(p.File), p.Line, cli.OneLine(p.Text))
 		}
 		if v.Repaired > 0 {
-			a.Out.Line("Put back %s.", wording.Plural(v.Repaired, "line"))
+			a.Out.Line("Restored %s.", wording.Plural(v.Repaired, "line"))
 		}
 		a.Out.Line("%s in %s (%s), %s.", wording.Plural(v.Lines, "line"), wording.Plural(v.Files, "file"),
 			cli.Size(v.Bytes), wording.Plural(len(v.Problems), "problem"))

@@ -20,39 +20,41 @@ import (
 	"pennypost/internal/wire/ownserver"
 )
 
-const clusterHelp = `Give several machines the same rooms. Each has a NATS server, which Pennypost runs in a process of
-its own (pennypost-nats), and a post office. With three machines each room is on three servers, and
-mail goes on while any one of them is away; with two it is no safer than with one.
+const clusterHelp = `Give several machines the same rooms. Each machine runs a post office and a NATS server, which
+Pennypost runs in a process of its own (pennypost-nats). With three machines each room is on three
+servers, and mail continues while any one of them is away; two machines are no safer than one.
 
-On the first machine type pennypost cluster init, and on each other one the line that it prints.
-Nothing else is to be written or installed. The machines know each other by their keys, and all that
-they say is encrypted. The server starts with the post office, and goes on when that ends.
+Type pennypost cluster init on the first machine, and the line that it prints on each other one. No
+further configuration or installation is needed. The machines know each other by their keys, and all
+traffic between them is encrypted. The server starts with the post office, and continues after it ends.
 
-init, join, leave and remove change which machines there are. What would leave rooms without a
-majority of their servers is refused. NATS servers that you run yourself are named in [journal] in
+init, join, leave and remove change the list of machines. A change that would leave a room without a
+majority of its servers is refused. To use NATS servers that you run yourself, name them in [journal] in
 config.toml instead.`
 
-const clusterInitHelp = `Make a cluster of this machine, and print a line to type on each of two others. New rooms are
-in the cluster as soon as one has joined; a room that is in a file stays there until you move it, by
-pennypost rooms move ROOM --to jetstream.
+const clusterInitHelp = `Create a cluster with this machine, and print a line to type on each of two others. New rooms
+are in the cluster once one has joined; a room in a file stays there until you move it: pennypost rooms
+move ROOM --to jetstream.
 
-The others find this machine at --address, for which two ports have to be open: that one (4222 unless
-you say otherwise), and one that is 2000 higher.`
+The others reach this machine at --address, which needs two open ports: that one (4222 by default), and
+the one 2000 above it.`
 
-const clusterJoinHelp = `Take this machine into a cluster: the line is printed by pennypost cluster init, and by
-pennypost cluster invite. When it returns and three machines are there, each room is on three of them.
+const clusterJoinHelp = `Join this machine to a cluster. The line to type is printed by pennypost cluster init and by
+pennypost cluster invite. When the command returns and there are three machines, each room is on all
+three.
 
-A machine that has rooms in files does not join, because such a room hides the one of its name in the
-cluster. With --keep-rooms it does; pennypost rooms move ROOM --to jetstream brings them in.`
+A machine with rooms in files does not join, because such a room hides the cluster's room of the same
+name. With --keep-rooms it joins anyway; pennypost rooms move ROOM --to jetstream brings them in.`
 
-const clusterRemoveHelp = `Take a machine out of the cluster, whether it is there or lost. What its server has
-is copied to the others first, and its key is void afterwards. It is refused where fewer than three machines would be
-left, or rooms would have no majority of their servers: let the new machine in first, then remove
-the old one. A machine that comes back has to join again, under another name.`
+const clusterRemoveHelp = `Remove a machine from the cluster, whether it is running or lost. The contents of its
+server are copied to the others first, and its key is void afterwards. The command is refused if fewer
+than three machines would be left, or if a room would lose the majority of its servers: add the new
+machine first, then remove the old one. To return, a removed machine has to join again, under another
+name.`
 
-const clusterLeaveHelp = `Take this machine out of its cluster, as pennypost cluster remove does on another one. What
-its server has left is moved to the directory "removed" in the data directory. The last machine leaves only when
-no rooms are in the cluster any more.`
+const clusterLeaveHelp = `Remove this machine from its cluster, as pennypost cluster remove does on another machine.
+The files of its server move to the directory "removed" in the data directory. The last machine can leave
+only when no rooms are in the cluster.`
 
 // clusterFlags are the flags of the subcommands of cluster.
 type clusterFlags struct {
@@ -62,50 +64,51 @@ type clusterFlags struct {
 
 func newCluster(a *app) *cobra.Command {
 	f := clusterFlags{}
-	name := cli.Flag{Into: &f.name, Name: "name", About: "call this machine `NAME`; default: the name of the host"}
+	name := cli.Flag{Into: &f.name, Name: "name", About: "call this machine `NAME`; default: its host name"}
 	address := cli.Flag{Into: &f.address, Name: "address",
-		About: "where the others find this machine: `HOST[:PORT]`; default: its address in the network, port 4222"}
+		About: "where the others reach this machine: `HOST[:PORT]`; default: its network address, port 4222"}
 	f.expires = "30m"
 	cmd := &cobra.Command{
 		Use: "cluster", Short: "give several machines the same rooms", Long: clusterHelp,
 		Example: "pennypost cluster init\npennypost cluster status", Args: cli.NoArgs, RunE: cli.GroupRun,
 	}
 	cmd.AddCommand(
-		cli.WithFlags(&cobra.Command{Use: "init", Short: "make a cluster of this machine", Long: clusterInitHelp,
+		cli.WithFlags(&cobra.Command{Use: "init", Short: "create a cluster with this machine", Long: clusterInitHelp,
 			Example: "pennypost cluster init\npennypost cluster init --address 10.0.0.1 --name desk", Args: cli.NoArgs,
 			RunE: cli.RunWith(a.clusterInit, &f)}, name, address),
-		cli.WithFlags(&cobra.Command{Use: "join ADDRESS CODE", Short: "take this machine into a cluster",
+		cli.WithFlags(&cobra.Command{Use: "join ADDRESS CODE", Short: "join this machine to a cluster",
 			Long: clusterJoinHelp, Example: "pennypost cluster join 10.0.0.1:4222 k3vq2mzt…",
 			Args: func(_ *cobra.Command, args []string) error {
 				if len(args) < 2 {
 					return cli.Hinted(cli.Usage("pennypost cluster join needs an address and a code"),
-						"on a machine of the cluster, type pennypost cluster invite; here, the line that it prints")
+						"on a machine of the cluster, type pennypost cluster invite; here, type the line that it "+
+							"prints")
 				}
 				return nil
 			},
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.clusterJoin(cmd.Context(), args[0], strings.Join(args[1:], ""), f)
 			}}, name, address, cli.Flag{Into: &f.keepRooms, Name: "keep-rooms",
-			About: "join although rooms here are in files, which hide those of their names"}),
-		cli.WithFlags(&cobra.Command{Use: "invite", Short: "let another machine in", Args: cli.NoArgs,
-			Long:    "Print the line that lets one more machine into the cluster, once. Type it there.",
+			About: "join even if rooms in files here hide those of the same name"}),
+		cli.WithFlags(&cobra.Command{Use: "invite", Short: "let another machine join", Args: cli.NoArgs,
+			Long:    "Print the line that lets one more machine join the cluster, once. Type it on that machine.",
 			Example: "pennypost cluster invite --expires 10m", RunE: cli.RunWith(a.clusterInvite, &f)},
-			cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at " +
-				"most"}),
-		&cobra.Command{Use: "status", Short: "say how the cluster is", Args: cli.NoArgs,
-			Long: "List the machines of the cluster, whether the server of each is there, and how many more may " +
-				"fail.",
+			cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is valid: `DURATION`, at most " +
+				"a day"}),
+		&cobra.Command{Use: "status", Short: "show the state of the cluster", Args: cli.NoArgs,
+			Long: "List the machines of the cluster, whether the server of each is running, and how many more " +
+				"may fail.",
 			Example: "pennypost cluster status", RunE: cli.Run(a.clusterStatus)},
-		&cobra.Command{Use: "remove MACHINE", Short: "take a machine out", Long: clusterRemoveHelp,
+		&cobra.Command{Use: "remove MACHINE", Short: "remove a machine", Long: clusterRemoveHelp,
 			Example: "pennypost cluster remove tower", Args: cli.NArgs(1, "the name of one machine"),
 			RunE: cli.RunOne(a.clusterRemove)},
-		&cobra.Command{Use: "leave", Short: "take this machine out", Long: clusterLeaveHelp,
+		&cobra.Command{Use: "leave", Short: "remove this machine", Long: clusterLeaveHelp,
 			Example: "pennypost cluster leave", Args: cli.NoArgs, RunE: cli.Run(a.clusterLeave)},
-		&cobra.Command{Use: "start", Short: "start the server of this machine", Args: cli.NoArgs,
+		&cobra.Command{Use: "start", Short: "start this machine's server", Args: cli.NoArgs,
 			Long: "Start the NATS server of this machine, after pennypost cluster stop. Otherwise it starts by " +
 				"itself.",
 			Example: "pennypost cluster start", RunE: cli.Run(a.clusterStart)},
-		&cobra.Command{Use: "stop", Short: "stop the server of this machine", Args: cli.NoArgs,
+		&cobra.Command{Use: "stop", Short: "stop this machine's server", Args: cli.NoArgs,
 			Long: "Stop the NATS server of this machine, until pennypost cluster start. The post office here " +
 				"uses another one.",
 			Example: "pennypost cluster stop", RunE: cli.Run(a.clusterStop)})
@@ -119,8 +122,8 @@ func (a *app) clusterHome() (config.Home, error) {
 	}
 	home, err := config.FindHome(a.Env.Getenv)
 	if err == nil && home.HasRemote() {
-		err = cli.Hinted(mail.Errorf(mail.Conflict, "this machine uses the post office of another one. Nothing was "+
-			"done"),
+		err = cli.Hinted(mail.Errorf(mail.Conflict, "this machine uses another machine's post office. Nothing "+
+			"was done"),
 			"pennypost leave")
 	}
 	return home, err
@@ -187,12 +190,12 @@ func (a *app) clusterInit(ctx context.Context, f clusterFlags) error {
 		return err
 	}
 	return cli.Answer(a.App, in, nil, func(in [2]wire.ClusterInvited) error {
-		a.Out.Line("A cluster begins here, with the machine %s.", st.Machine)
+		a.Out.Line("Created a cluster with the machine %s.", st.Machine)
 		a.tellRooms(home)
 		a.Out.Write(joinLine(in[0]) + joinLine(in[1]))
 		a.Out.Line("Type one of these lines on each of two other machines, before %s.", a.Out.Moment(in[0].Expires))
-		a.Out.Line("New rooms are in the cluster when two machines are, and survive the loss of any one when three " +
-			"are.")
+		a.Out.Line("New rooms are in the cluster once there are two machines, and survive the loss of any " +
+			"machine once there are three.")
 		return nil
 	})
 }
@@ -208,8 +211,8 @@ func (a *app) atServer(ctx context.Context, home config.Home, what string, quest
 // tellRooms lists the rooms that are not in the cluster.
 func (a *app) tellRooms(home config.Home) {
 	if rooms := inFiles(home); len(rooms) > 0 {
-		a.Out.Line("On this machine alone, in files: %s. To have one everywhere: pennypost rooms move ROOM --to "+
-			"jetstream",
+		a.Out.Line("In files on this machine only: %s. To move one to the cluster: pennypost rooms move ROOM "+
+			"--to jetstream",
 			cli.Joined(rooms, ", "))
 	}
 }
@@ -237,9 +240,9 @@ func (a *app) clusterJoin(ctx context.Context, at, code string, f clusterFlags) 
 		return err
 	}
 	if rooms := inFiles(home); len(rooms) > 0 && !f.keepRooms {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "rooms of this machine are in files, and would hide those of "+
-			"their names in the cluster: %s. Nothing was done, and the code is still good. With --keep-rooms the "+
-			"machine joins and keeps them", cli.Joined(rooms[:min(len(rooms), 5)], ", ")), "pennypost cluster join "+
+		return cli.Hinted(mail.Errorf(mail.Conflict, "rooms of this machine are in files, and would hide the "+
+			"cluster's rooms of the same names: %s. Nothing was done, and the code is still valid. To join and "+
+			"keep them, add --keep-rooms", cli.Joined(rooms[:min(len(rooms), 5)], ", ")), "pennypost cluster join "+
 			"ADDRESS CODE --keep-rooms")
 	}
 	name, err := a.machineName(f.name)
@@ -255,7 +258,7 @@ func (a *app) clusterJoin(ctx context.Context, at, code string, f clusterFlags) 
 		return err
 	}
 	return cli.Answer(a.App, st, nil, func(st wire.ClusterStatus) error {
-		a.Out.Line("This machine is in the cluster now, as %s.", st.Machine)
+		a.Out.Line("This machine is now in the cluster, as %s.", st.Machine)
 		a.tellRooms(home)
 		a.showCluster(&st)
 		return nil
@@ -275,7 +278,8 @@ func (a *app) clusterInvite(ctx context.Context, f clusterFlags) error {
 	err = a.running(ctx, home, "invite", ask, &in)
 	return cli.Answer(a.App, in, err, func(in wire.ClusterInvited) error {
 		a.Out.Write(joinLine(in))
-		a.Out.Line("Type this line on the next machine, before %s. It lets in one, once.", a.Out.Moment(in.Expires))
+		a.Out.Line("Type this line on the next machine, before %s. It lets one machine join, "+
+			"once.", a.Out.Moment(in.Expires))
 		return nil
 	})
 }
@@ -287,7 +291,7 @@ func (a *app) running(ctx context.Context, home config.Home, what string, questi
 	case err != nil:
 		return err
 	case c == nil:
-		return cli.Hinted(mail.Errorf(mail.NotFound, "this machine is in no cluster"), "pennypost cluster init")
+		return cli.Hinted(mail.Errorf(mail.NotFound, "this machine is not in a cluster"), "pennypost cluster init")
 	case c.Removed:
 		return cli.Hinted(mail.Errorf(mail.Denied, "this machine was removed from its cluster"), "pennypost cluster "+
 			"leave")
@@ -333,12 +337,13 @@ func (a *app) showCluster(st *wire.ClusterStatus) {
 	}
 	switch {
 	case len(st.Members) == 1:
-		a.Out.Line("It is the only one, and keeps no rooms yet: pennypost cluster invite lets another one in.")
+		a.Out.Line("It is the only machine, and keeps no rooms yet. To add another: pennypost cluster invite")
 	case len(st.Members) < config.DefaultReplicas:
-		a.Out.Line("Mail stops while one of them is away: two are no safer than one. With a third, any one may be " +
-			"away.")
+		a.Out.Line("Mail stops while either of them is away: two are no safer than one. With a third, any one " +
+			"may be away.")
 	case st.Lacking > 0:
-		a.Out.Line("%s of %d not yet as on the others: a copy is on its way.", wording.Plural(st.Lacking, "stream"),
+		a.Out.Line("%s of %d are not yet up to date on all servers: a copy is in progress.",
+			wording.Plural(st.Lacking, "stream"),
 			st.Streams)
 	}
 	if st.MayFail == nil || len(st.Members) < config.DefaultReplicas {
@@ -363,7 +368,7 @@ func (a *app) clusterRemove(ctx context.Context, arg string) error {
 	var st wire.ClusterStatus
 	err = a.running(ctx, home, "remove", wire.ClusterRemove{Machine: name}, &st)
 	return cli.Answer(a.App, st, err, func(st wire.ClusterStatus) error {
-		a.Out.Line("%s is out of the cluster, and its key is void.", name)
+		a.Out.Line("%s has left the cluster, and its key is void.", name)
 		a.showCluster(&st)
 		return nil
 	})
@@ -378,7 +383,7 @@ func (a *app) clusterLeave(ctx context.Context) error {
 	if err == nil && c != nil && !c.Removed {
 		err = a.running(ctx, home, "remove", wire.ClusterRemove{}, new(wire.ClusterStatus))
 	} else if err == nil && c == nil {
-		err = cli.Hinted(mail.Errorf(mail.NotFound, "this machine is in no cluster; there is nothing to leave"),
+		err = cli.Hinted(mail.Errorf(mail.NotFound, "this machine is not in a cluster; there is nothing to leave"),
 			"pennypost cluster status")
 	}
 	if err == nil {
@@ -392,7 +397,7 @@ func (a *app) clusterLeave(ctx context.Context) error {
 	}
 	return a.Said(err, struct {
 		Left bool `json:"left"`
-	}{true}, "This machine is in no cluster any more. What its server had is in %s.", home.Removed())
+	}{true}, "This machine has left its cluster. The files of its server are in %s.", home.Removed())
 }
 
 // forgetCluster moves the server's data away, and removes the files of the cluster.
@@ -426,7 +431,7 @@ func (a *app) clusterStart(ctx context.Context) error {
 	}
 	return a.Said(err, struct {
 		Runs bool `json:"runs"`
-	}{true}, "The server of this machine runs.")
+	}{true}, "The server of this machine is running.")
 }
 
 func (a *app) clusterStop(ctx context.Context) error {
@@ -435,7 +440,7 @@ func (a *app) clusterStop(ctx context.Context) error {
 		return err
 	}
 	if !ownserver.Listens(home) {
-		a.Out.Line("The server of this machine does not run.")
+		a.Out.Line("The server of this machine is not running.")
 		return nil
 	}
 	err = ownserver.Ask(ctx, home, "stop", wire.None{}, new(wire.None))
@@ -444,5 +449,5 @@ func (a *app) clusterStop(ctx context.Context) error {
 	}
 	return a.Said(err, struct {
 		Stopped bool `json:"stopped"`
-	}{true}, "The server of this machine is stopped. pennypost cluster start starts it again.")
+	}{true}, "The server of this machine is stopped. To start it: pennypost cluster start")
 }

@@ -11,20 +11,20 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const inviteHelp = `Let another machine use this post office. The command prints one line; type it on that machine,
-which is in from then on: commands, hooks, MCP servers and pages work there as here. The code in the
-line lets in one machine, once, within 30 minutes. It carries the fingerprint of this post office's
-key, so that the other machine speaks to nobody else. Whoever has the code can use it, so bring it
-there by a way that you trust, such as ssh.
+const inviteHelp = `Let another machine use this post office. The command prints one line; type it on that machine.
+From then on commands, hooks, MCP servers and pages work there as they do here. The code in the line lets
+one machine in, once, within 30 minutes. It contains the fingerprint of this post office's key, so the
+other machine talks to no other. Anyone who has the code can use it, so send it over a channel that you
+trust, such as ssh.
 
-Without --room and --agent the machine is as good as this one for mail: its programs are found out
-and held to their names there, by Pennypost, and the person there is you. With --room it enters only
-those rooms, and sees no others. With --agent all of it is that agent, and never you.
+Without --room and --agent the machine has the same access to mail as this one: Pennypost identifies its
+programs there and holds them to their names, and the person there is you. With --room it enters only
+those rooms, and sees no others. With --agent everything on it is that agent, and never you.
 
 The post office has to listen for other machines: pennypost serve --tls, or [tls] in config.toml.
 
---list shows which machines are in, and which codes can still be used; --revoke takes either back.
-What the machine has open ends at once.`
+--list shows the machines that are in, and the codes that are still valid; --revoke revokes either.
+Connections of a revoked machine end immediately.`
 
 const inviteExamples = `pennypost invite
 pennypost invite --room lab --agent builder-1 --for 90d
@@ -45,13 +45,13 @@ func newInvite(a *app) *cobra.Command {
 		RunE: cli.RunWith(a.invite, &f),
 	},
 		// For every command --room names the room that it uses; here it can be given more than once.
-		cli.Flag{Into: &f.rooms, Name: "room", About: "let the machine into `ROOM` only; may be repeated", Each: true},
-		cli.Flag{Into: &f.agent, Name: "agent", About: "let the machine speak as the agent `NAME` only"},
-		cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at most"},
+		cli.Flag{Into: &f.rooms, Name: "room", About: "let the machine into `ROOM` only; repeatable", Each: true},
+		cli.Flag{Into: &f.agent, Name: "agent", About: "let the machine act only as the agent `NAME`"},
+		cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is valid: `DURATION`, at most a day"},
 		cli.Flag{Into: &f.span, Name: "for", About: "let the machine in for `DURATION`; default: until it is revoked"},
-		cli.Flag{Into: &f.list, Name: "list", About: "list the machines that are in, and the codes that can be used"},
+		cli.Flag{Into: &f.list, Name: "list", About: "list the machines that are in, and the valid codes"},
 		cli.Flag{Into: &f.revoke, Name: "revoke",
-			About: "put out the machine `NAME`, or take back the code with that id"})
+			About: "revoke the machine `NAME`, or the code with that id"})
 	for _, making := range []string{"room", "agent", "expires", "for"} {
 		cmd.MarkFlagsMutuallyExclusive("list", "revoke", making)
 	}
@@ -86,7 +86,7 @@ func (a *app) invite(ctx context.Context, f inviteFlags) error {
 
 func (a *app) showInvite(made wire.Invited) error {
 	a.Out.Write("pennypost join " + made.URL + " " + made.Code + "\n") // not wrapped, however narrow the terminal is
-	a.Out.Line("Type this line on the other machine, before %s. It lets in one machine, once.",
+	a.Out.Line("Type this line on the other machine, before %s. It lets one machine in, once.",
 		a.Out.Moment(made.Expires))
 	a.Out.Line("certificate %s", made.Fingerprint)
 	return nil
@@ -112,7 +112,7 @@ func (a *app) showInvites(list wire.Invites) error {
 		rows = append(rows, []string{"code " + c.ID, scope(c.Rooms, c.Agent), "made " + a.Out.Ago(c.Made), "not used",
 			a.Until(c.Expires)})
 	}
-	a.Out.TableOr("No other machine is in, and no code can be used.", rows)
+	a.Out.TableOr("No other machine is in, and no code is valid.", rows)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func scope(rooms []mail.RoomName, agent mail.Name) string {
 // putOut revokes the access of a machine, or a code.
 func (a *app) putOut(ctx context.Context, office *client.Office, name string) error {
 	if err := office.Revoke(ctx, name); err != nil {
-		return cli.HintedIf(mail.NotFound, err, "pennypost invite --list lists those that there are")
+		return cli.HintedIf(mail.NotFound, err, "to list them: pennypost invite --list")
 	}
 	a.Out.Line("%s is revoked.", cli.OneLine(name))
 	return nil

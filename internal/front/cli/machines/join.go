@@ -22,25 +22,25 @@ import (
 )
 
 const joinHelp = `Use the post office of another machine from this one. Type the line that pennypost invite printed
-there. The code shows this machine the key of that post office, which is checked before anything is
-sent, and that post office this machine. From then on commands, hooks, MCP servers and doors here
-work as they did, with the mail that is there.
+there. The code contains the fingerprint of that post office's key, which is checked before anything is
+sent, and admits this machine there. From then on commands, hooks, MCP servers and doors here work as
+before, with the mail of that post office.
 
-What it takes (address, key, token) is kept in remote.toml in the data directory, for you alone. To
-join again, with a new code, replaces it. pennypost leave undoes it.
+The address, key and token are kept in remote.toml in the data directory, which only you can read.
+Joining again, with a new code, replaces them. pennypost leave undoes the join.
 
-A machine with rooms of its own keeps them and does not join, unless it is given another data
-directory for this: PENNYPOST_HOME=DIR pennypost join URL CODE.`
+A machine with rooms of its own keeps them and does not join, unless you give the other post office
+another data directory: PENNYPOST_HOME=DIR pennypost join URL CODE.`
 
 const joinExamples = `pennypost join https://192.168.1.5:8766 k3vq2mzt…
 pennypost join https://192.168.1.5:8766 k3vq2mzt… --name laptop-2`
 
-const leaveHelp = `Undo pennypost join: this machine uses a post office of its own again, and its token for the other
-one is made void there. The mail stays where it is.
+const leaveHelp = `Undo pennypost join: this machine uses its own post office again, and its token for the other one
+is revoked there. The mail stays where it is.
 
-Mail that is kept on this machine, because the way to the other post office is away, would be lost:
-the command refuses then. --set-aside moves it to the directory "removed" in the data directory,
-from where nothing sends it.`
+The command refuses while mail is kept on this machine because the other post office is unreachable,
+since it would be lost. --set-aside moves that mail to the directory "removed" in the data directory, and
+it is never sent.`
 
 func newJoin(a *app) *cobra.Command {
 	var name string
@@ -49,7 +49,7 @@ func newJoin(a *app) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return cli.Hinted(cli.Usage("pennypost join needs an address and a code"),
-					"where the post office is, type pennypost invite; here, the line that it prints")
+					"at the other post office, type pennypost invite; here, type the line that it prints")
 			}
 			return nil
 		},
@@ -57,7 +57,7 @@ func newJoin(a *app) *cobra.Command {
 			// a terminal that wraps the line may put spaces into the code
 			return a.join(cmd.Context(), args[0], strings.Join(args[1:], ""), name)
 		},
-	}, cli.Flag{Into: &name, Name: "name", About: "call this machine `NAME` there; default: the name of the host"})
+	}, cli.Flag{Into: &name, Name: "name", About: "call this machine `NAME` there; default: its host name"})
 }
 
 func newLeave(a *app) *cobra.Command {
@@ -65,15 +65,17 @@ func newLeave(a *app) *cobra.Command {
 	return cli.WithFlags(&cobra.Command{
 		Use: "leave", Short: "undo join", Long: leaveHelp, Example: "pennypost leave", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.leave(cmd.Context(), aside) },
-	}, cli.Flag{Into: &aside, Name: "set-aside", About: "leave, and do not send what is kept on this machine"})
+	}, cli.Flag{Into: &aside, Name: "set-aside", About: "leave, and do not send the mail that is kept on this " +
+		"machine"})
 }
 
 // keeps refuses to leave a post office for which mail is kept here.
 func keeps(home config.Home) error {
 	if _, err := os.Stat(home.Outbox()); err == nil {
 		return cli.Hinted(mail.Errorf(mail.Conflict, "mail is kept on this machine for the post office that you "+
-			"would leave, and nothing would send it: nothing was done. It goes when the way there is back; "+
-			"pennypost outbox lists it, and takes it back with --withdraw"), "to leave it unsent: pennypost leave "+
+			"would leave, and would never be sent. Nothing was done. It is sent when that post office is "+
+			"reachable again; to list it: pennypost outbox; to withdraw it: pennypost outbox --withdraw "+
+			"KEY"), "to leave it unsent: pennypost leave "+
 			"--set-aside")
 	}
 	return nil
@@ -185,8 +187,8 @@ func (a *app) tellJoined(r *config.Remote, expires mail.Time) {
 		}{r.URL, r.Machine, r.Rooms, r.Agent, expires})
 		return
 	}
-	a.Out.Line("This machine is %s at %s now: %s, %s.", r.Machine, r.URL, scope(r.Rooms, r.Agent), a.Until(expires))
-	a.Out.Line("pennypost inbox shows the mail there. pennypost leave undoes this.")
+	a.Out.Line("This machine is now %s at %s: %s, %s.", r.Machine, r.URL, scope(r.Rooms, r.Agent), a.Until(expires))
+	a.Out.Line("To see the mail there: pennypost inbox. To undo this: pennypost leave")
 }
 
 // noRooms refuses a data directory with mail of its own, which would become invisible.
@@ -205,9 +207,9 @@ func noRooms(home config.Home) error {
 		return nil
 	}
 	return cli.Hinted(mail.Errorf(mail.Conflict,
-		"this machine has a post office of its own, with %s in %s, which would be hidden. Nothing was changed, and "+
-			"the code is still good. Either use another data directory for the other post office, by setting "+
-			"PENNYPOST_HOME where it is to be used; or take the mail along (pennypost export --room ROOM here, "+
+		"this machine has a post office of its own, with %s in %s, which would be hidden. Nothing was changed, "+
+			"and the code is still valid. Either give the other post office its own data directory, by setting "+
+			"PENNYPOST_HOME where you use it; or take the mail along (pennypost export --room ROOM here, "+
 			"pennypost import there) and remove the rooms here (pennypost rooms remove ROOM)",
 		wording.Plural(len(rooms), "room")+" ("+strings.Join(rooms[:min(len(rooms), 5)], ", ")+")", home.Rooms()),
 		"PENNYPOST_HOME="+filepath.Join(filepath.Dir(string(home)), "pennypost-joined")+" pennypost join URL CODE")
@@ -240,7 +242,7 @@ func (a *app) leave(ctx context.Context, aside bool) error {
 	}
 	r, err := config.LoadRemote(home)
 	if err == nil && r == nil {
-		a.Out.Line("This machine has joined no post office; there is nothing to undo.")
+		a.Out.Line("This machine has not joined another post office; there is nothing to undo.")
 		return nil
 	}
 	if kept := keeps(home); kept != nil && !aside {
@@ -262,12 +264,12 @@ func (a *app) leave(ctx context.Context, aside bool) error {
 	}
 	switch {
 	case r == nil: // the file was invalid
-		a.Out.Line("This machine uses a post office of its own again.")
+		a.Out.Line("This machine uses its own post office again.")
 	case err == nil:
-		a.Out.Line("This machine uses a post office of its own again. Its token for %s is void.", r.URL)
+		a.Out.Line("This machine uses its own post office again. Its token for %s is revoked.", r.URL)
 	default:
-		a.Out.Line("This machine uses a post office of its own again. %s could not be told (%s); there, type: "+
-			"pennypost invite --revoke %s", r.URL, cli.OneLine(err.Error()), r.Machine)
+		a.Out.Line("This machine uses its own post office again. %s was not told (%s); type there: pennypost "+
+			"invite --revoke %s", r.URL, cli.OneLine(err.Error()), r.Machine)
 	}
 	return nil
 }

@@ -14,24 +14,23 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each
-was last heard, how far its clock is from the servers', how many rooms are open there, how many
-letters are kept there until the way to their rooms is back, and its version. Then the servers:
-whether each is heard, how often it syncs what it stores, whether copies of rooms there are behind;
-how many more of them may fail before mail stops; erased text that their own logs may still have;
-and what to do if something is not as it should be. Machines that use this post office from
-elsewhere are listed by "pennypost invite --list".`
+const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each was last
+heard, the difference between its clock and the servers', its open rooms, the messages kept there until
+their rooms are reachable again, and its version. Then list the servers: whether each is heard, how often
+it syncs its data, whether its copies of rooms lag, how many more servers may fail before mail stops,
+erased text that their own logs may still contain, and the fix for each problem. For the machines that
+use this post office remotely, use pennypost invite --list.`
 
-const machinesRemoveHelp = `Forget a machine that will not come back. Where all machines have to do
-something, as when a message is erased from every disk, nobody waits for it any more, and its name
-is free for another one. A machine that is there is not removed. Only the user may remove one.`
+const machinesRemoveHelp = `Forget a machine that will not return. Operations that need every machine, such as erasing
+a message from every disk, stop waiting for it, and its name becomes free. A machine that is still
+running is not removed. Only the user may remove one.`
 
-const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers to which this one belongs. Each machine signs
-what it sends with its own key, and a message counts only if a machine of the room has signed it, even
-for those who have the servers' password. Without arguments, print the command that admits this
-machine: type it on a machine that belongs to the rooms, and carry it there in a way that you trust.
-Admit a machine again if its data directory was created again, since its key is new then. Machines of
-"pennypost cluster" are admitted by the code with which they join.`
+const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers that this one uses. Each machine signs its
+messages with its own key, and a message counts only if it is signed by a machine of the room, even for
+those who have the servers' password. Without arguments, print the command that admits this machine: type
+it on a machine of those rooms, and carry it there over a channel that you trust. If the data directory
+of a machine was created again, admit the machine again, because its key is new. Machines of "pennypost
+cluster" are admitted by the code with which they join.`
 
 func newMachines(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -47,7 +46,7 @@ func newMachines(a *app) *cobra.Command {
 		Args: cobra.MaximumNArgs(2),
 		RunE: cli.RunAt(a.AtOffice, a.machinesAdmit),
 	}, &cobra.Command{
-		Use: "remove NAME", Short: "forget a machine that will not come back", Long: machinesRemoveHelp,
+		Use: "remove NAME", Short: "forget a machine that will not return", Long: machinesRemoveHelp,
 		Example: "pennypost machines remove laptop-2",
 		Args:    cli.NArgs(1, "the name of one machine"),
 		RunE:    cli.RunOne(a.machinesRemove),
@@ -71,7 +70,7 @@ func (a *app) showMachines(list wire.Machines) error {
 		case m.Away && m.Heard == 0:
 			heard = a.Out.Red("away")
 		case m.Away:
-			heard = a.Out.Red("away, heard of " + a.Out.Ago(m.Heard))
+			heard = a.Out.Red("away, last heard " + a.Out.Ago(m.Heard))
 		}
 		skew := time.Duration(m.Skew) * time.Millisecond
 		clock := "clock " + skew.String()
@@ -107,7 +106,7 @@ func (a *app) showServers(h *mail.ServersHealth) {
 	a.Out.Line("NATS servers")
 	a.Out.Table(rows)
 	if h.Unknown > 0 {
-		a.Out.Line("  Of %s more nothing is known.", wording.Plural(h.Unknown, "server"))
+		a.Out.Line("  Nothing is known of %s more.", wording.Plural(h.Unknown, "server"))
 	}
 	if h.MayFail != nil {
 		a.mayFail(*h.MayFail)
@@ -129,9 +128,9 @@ func (a *app) mayFail(n int) {
 	case n == 0:
 		a.Out.Line("No more of them may fail: mail would stop.")
 	case n == 1:
-		a.Out.Line("One more of them may fail, and mail goes on.")
+		a.Out.Line("One more of them may fail, and mail continues.")
 	default:
-		a.Out.Line("%d more of them may fail, and mail goes on.", n)
+		a.Out.Line("%d more of them may fail, and mail continues.", n)
 	}
 }
 
@@ -142,13 +141,13 @@ func (a *app) serverState(s *mail.ServerStatus) string {
 	case mail.ServerSilent:
 		return a.Out.Red("not heard since " + s.Since.Std().Local().Format("15:04:05"))
 	}
-	return "not known"
+	return "unknown"
 }
 
 func syncs(s *mail.ServerStatus) string {
 	switch s.Sync {
 	case "":
-		return "not known how it syncs"
+		return "sync unknown"
 	case "always":
 		return "syncs each write"
 	}
@@ -169,7 +168,8 @@ func (a *app) machinesAdmit(ctx context.Context, office *client.Office, args []s
 	case 0:
 		return a.showAdmit(ctx, office)
 	case 1:
-		return mail.Errorf(mail.Invalid, "the key of %s is missing. It is printed there by: pennypost machines admit",
+		return mail.Errorf(mail.Invalid, "the key of %s is missing. To print it, type there: pennypost machines "+
+			"admit",
 			args[0])
 	}
 	name, err := mail.ParseMachine(args[0])
@@ -178,7 +178,8 @@ func (a *app) machinesAdmit(ctx context.Context, office *client.Office, args []s
 	}
 	return a.Said(err, struct {
 		Admitted mail.Machine `json:"admitted"`
-	}{name}, "%s is admitted to each room of this machine: within seconds if it is open here, else when it is opened.",
+	}{name}, "%s is admitted to every room of this machine: within seconds to open rooms, and to closed ones "+
+		"when they open.",
 		name)
 }
 
@@ -189,7 +190,7 @@ func (a *app) showAdmit(ctx context.Context, office *client.Office) error {
 		m := &list.Machines[i]
 		if m.Here && m.Key != "" {
 			return a.Said(err, m, "pennypost machines admit %s %s\n"+
-				"Type this line on a machine that belongs to the rooms.", m.Name, m.Key)
+				"Type this line on a machine of those rooms.", m.Name, m.Key)
 		}
 	}
 	return cmp.Or(err, error(mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers")))
@@ -206,5 +207,5 @@ func (a *app) machinesRemove(ctx context.Context, arg string) error {
 	}
 	return a.Said(err, struct {
 		Removed mail.Machine `json:"removed"`
-	}{name}, "%s is forgotten. Nobody waits for it any more.", name)
+	}{name}, "%s is forgotten, and nothing waits for it.", name)
 }

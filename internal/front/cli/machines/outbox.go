@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-const outboxHelp = `List the mail that is kept on this machine because the way to its room is away: to whom it goes,
-since when it waits, and for what. It goes by itself when the way is back, each sender's in order.
-What was refused then is listed first, with why, until it is dismissed.
+const outboxHelp = `List the mail that is kept on this machine because its room is unreachable: the recipients, how
+long it has waited, and why. It is sent automatically when the room is reachable again, in each sender's
+order. Mail that was refused then is listed first, with the reason, until you dismiss it.
 
---withdraw takes a letter out, whether it waits or was refused. It is not sent, and its text is gone
-from the disk of this machine. Only the user may do that.`
+--withdraw removes a message, waiting or refused. It is not sent, and its text is removed from the disk
+of this machine. Only the user may do that.`
 
 type outboxFlags struct{ withdraw string }
 
@@ -27,7 +27,7 @@ func newOutbox(a *app) *cobra.Command {
 		Example: "pennypost outbox\npennypost outbox --withdraw auto-V1StGXR8Z5jdHi6BmyT",
 		Args:    cli.NoArgs,
 		RunE:    cli.RunWith(a.outbox, &f),
-	}, cli.Flag{Into: &f.withdraw, Name: "withdraw", About: "take the letter with this `KEY` out; it is not sent"})
+	}, cli.Flag{Into: &f.withdraw, Name: "withdraw", About: "remove the message with this `KEY`; it is not sent"})
 }
 
 func (a *app) outbox(ctx context.Context, f outboxFlags) error {
@@ -39,7 +39,7 @@ func (a *app) outbox(ctx context.Context, f outboxFlags) error {
 		err := office.WithdrawKept(ctx, f.withdraw)
 		return a.Said(err, struct {
 			Withdrawn string `json:"withdrawn"`
-		}{f.withdraw}, "It is withdrawn: it is not sent, and its text is gone from this machine.")
+		}{f.withdraw}, "Withdrawn: it is not sent, and its text is removed from this machine.")
 	}
 	who, err := a.Who()
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *app) showOutbox(list mail.Outbox) error {
 		}
 	}
 	if list.Unread > 0 {
-		a.Out.Line("%s of outbox.jsonl cannot be read. They are left as they are.",
+		a.Out.Line("%s of outbox.jsonl cannot be read, and stay as they are.",
 			wording.Plural(list.Unread, "line"))
 	}
 	return nil

@@ -11,22 +11,22 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, editors.
-Such a program cannot be told from one that an agent has left behind, so it is refused as you unless
-it shows a credential: put it into PENNYPOST_TOKEN. With it the program sends and marks in your name,
-and reads. It answers nothing that is asked of you, and makes no tokens, links, invitations or roles.
-What it sends is said to be from a program of yours. Below an agent's session it counts for nothing.
+const credentialsHelp = `Credentials for your programs that have no terminal: cron, CI, services, editors. Such a
+program cannot be told apart from one that an agent left running, so the post office does not accept it
+as you without a credential: put it into PENNYPOST_TOKEN. With it the program reads, sends and marks in
+your name. It cannot answer questions to you, or make tokens, links, invitations or roles. Its messages
+say that they are from a program of yours. In an agent's session the credential has no effect.
 
-Without a subcommand, those that count are listed. A credential is shown once, when it is made.`
+Without a subcommand, the valid credentials are listed. A credential is shown once, when it is made.`
 
-const passphraseHelp = `Set a passphrase. While config.toml has
+const passphraseHelp = `Set a passphrase. If config.toml has
 
 [user]
 confirm = true
 
-it is asked for before acts of weight: making tokens, links, invitations and credentials, giving the
-role orchestrator, and erasing. It is asked for once in each terminal, until the post office ends. On
-the pages, where you have logged in, it is not asked for. Whoever replaces a passphrase has to know it.`
+it is asked for before sensitive acts: making tokens, links, invitations and credentials, giving the role
+orchestrator, and erasing. Each terminal asks once, until the post office ends. On the pages, where you
+have logged in, it is not asked for. To replace a passphrase, you need the old one.`
 
 const credentialsExamples = `pennypost credentials add nightly
 pennypost credentials add ci --room shop --for 90d
@@ -42,20 +42,20 @@ func newCredentials(a *app) *cobra.Command {
 	var span string
 	add := cli.WithFlags(&cobra.Command{
 		Use: "add NAME", Short: "make a credential for a script", Example: "pennypost credentials add nightly",
-		Long: "Make a credential and print it: it is not shown again. With --room it opens that room only.",
+		Long: "Make a credential and print it: it is not shown again. With --room it is valid in that room only.",
 		Args: cli.NArgs(1, "a name for the credential"),
 		RunE: cli.RunAt(a.AtOffice, func(ctx context.Context, office *client.Office, args []string) error {
 			ask := wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)}
 			return a.addCredential(ctx, office, ask, span)
 		}),
-	}, cli.Flag{Into: &span, Name: "for", About: "how long it counts: `DURATION`; default: until it is revoked"})
+	}, cli.Flag{Into: &span, Name: "for", About: "how long it is valid: `DURATION`; default: until it is revoked"})
 	cmd.AddCommand(add, &cobra.Command{
-		Use: "revoke NAME", Short: "take a credential back", Example: "pennypost credentials revoke nightly",
-		Long: "Take a credential back. Whatever shows it from then on is refused, and what it has open ends.",
+		Use: "revoke NAME", Short: "revoke a credential", Example: "pennypost credentials revoke nightly",
+		Long: "Revoke a credential. Programs that use it are refused from then on, and their connections end.",
 		Args: cli.NArgs(1, "the name of one credential"),
 		RunE: cli.RunOne(a.revokeCredential),
 	}, &cobra.Command{
-		Use: "passphrase", Short: "set the passphrase for acts of weight", Long: passphraseHelp,
+		Use: "passphrase", Short: "set the passphrase for sensitive acts", Long: passphraseHelp,
 		Example: "pennypost credentials passphrase", Args: cli.NoArgs,
 		RunE: cli.RunAt(a.AtOffice, a.setPassphrase),
 	})
@@ -64,7 +64,7 @@ func newCredentials(a *app) *cobra.Command {
 
 func (a *app) setPassphrase(ctx context.Context, office *client.Office, _ []string) (err error) {
 	var ask wire.NewPassphrase
-	if ask.Old, err = cli.AskSecret("The passphrase so far (Enter if there is none): "); err != nil {
+	if ask.Old, err = cli.AskSecret("The current passphrase (Enter if there is none): "); err != nil {
 		return err
 	}
 	if ask.New, err = cli.AskSecret("The new passphrase: "); err != nil {
@@ -75,12 +75,12 @@ func (a *app) setPassphrase(ctx context.Context, office *client.Office, _ []stri
 	case err != nil:
 		return err
 	case again != ask.New:
-		return mail.Errorf(mail.Invalid, "the two differ: nothing was changed")
+		return mail.Errorf(mail.Invalid, "the two differ. Nothing was changed")
 	}
 	if err := office.SetPassphrase(ctx, ask); err != nil {
 		return err
 	}
-	a.Out.Line("The passphrase is set. It is asked for once in each terminal while [user] confirm = true.")
+	a.Out.Line("The passphrase is set. Each terminal asks for it once while [user] confirm = true.")
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (a *app) showCredentials(list wire.Credentials) error {
 		}
 		rows = append(rows, []string{c.Name, opens, "made " + a.Out.Ago(c.Made), seen, a.Until(c.Expires)})
 	}
-	a.Out.TableOr("There are no credentials for scripts. One is made by: pennypost credentials add NAME", rows)
+	a.Out.TableOr("There are no credentials for scripts. To make one: pennypost credentials add NAME", rows)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (a *app) addCredential(ctx context.Context, office *client.Office, ask wire
 
 func (a *app) showCredential(made wire.MadeCredential) error {
 	a.Out.Write(made.Token + "\n") // not wrapped, however narrow the terminal is
-	a.Out.Line("Keep it: it is not shown again. The script has it in its environment as %s.", cli.TokenVariable)
+	a.Out.Line("Keep it: it is not shown again. Give it to the script in the environment, as %s.", cli.TokenVariable)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (a *app) revokeCredential(ctx context.Context, name string) error {
 		err = office.RevokeCredential(ctx, name)
 	}
 	if err == nil && !a.JSON {
-		a.Out.Line("The credential %s is taken back.", name)
+		a.Out.Line("Revoked the credential %s.", name)
 	}
 	return err
 }

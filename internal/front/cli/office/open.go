@@ -17,22 +17,22 @@ import (
 )
 
 const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The command
-makes a link that logs in one browser, once, within ten minutes. Whoever has the link can act as
-you, so give it to nobody. The browser stays logged in until you log out, until you have done
-nothing in it for 12 hours, or for 30 days.
+makes a link that logs in one browser, once, within ten minutes. Anyone who has the link can act as you,
+so do not share it. The browser stays logged in until you log out, until you have not used it for 12
+hours, or for 30 days.
 
-Where no browser can be opened, as in a shell over ssh, the link is printed. --print prints it and
-opens nothing.
+If no browser can be opened, as in a shell over ssh, the link is printed. --print prints it and opens
+nothing.
 
---phone shows the link for a phone, or another machine, as a QR code. If the post office does not
-listen for other machines yet, it asks you, writes [tls] into config.toml, and restarts; --phone-at
-names one address in place of every network. It makes its certificate itself, so the browser there
-warns; compare the fingerprint that it shows with the one printed here.
+--phone shows the link as a QR code, for a phone or another machine. If the post office does not listen
+for other machines yet, the command asks you, writes [tls] into config.toml, and restarts the post
+office; --phone-at names one address instead of every network. The post office makes its own certificate,
+so the browser there warns; compare the fingerprint that it shows with the one printed here.
 
-The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser would
-send a login at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their
-relatives find that address by themselves. If your browser does not, as Safari on an older macOS,
-use --plain: it logs you in at 127.0.0.1, and the page says what is weaker about that.`
+The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser sends a
+login at 127.0.0.1 to every program there, on any port. Chrome, Edge, Firefox and related browsers
+resolve that address by themselves. If yours does not, like Safari on an older macOS, use --plain: it
+logs you in at 127.0.0.1, and the page explains the weakness.`
 
 const openExamples = `pennypost open
 pennypost open --print
@@ -56,7 +56,7 @@ func newOpen(a *app) *cobra.Command {
 	},
 		cli.Flag{Into: &f.print, Name: "print", About: "print the link and open nothing"},
 		cli.Flag{Into: &f.plain, Name: "plain",
-			About: "log in at 127.0.0.1, which is weaker, with a browser that finds no other address"},
+			About: "log in at 127.0.0.1, which is weaker, if the browser finds no other address"},
 		cli.Flag{Into: &f.phone, Name: "phone", About: "show the link for a phone, or another machine, as a QR code"},
 		cli.PhoneFlag(&f.at),
 		cli.Flag{Into: &f.sessions, Name: "sessions", About: "list the browsers that are logged in"},
@@ -69,14 +69,14 @@ func newOpen(a *app) *cobra.Command {
 
 func (a *app) open(ctx context.Context, f openFlags) error {
 	if a.As != "" && a.As != string(mail.User) {
-		return mail.Errorf(mail.Invalid, "the pages are the person's, and not %s's; leave --as out", a.As)
+		return mail.Errorf(mail.Invalid, "the pages are for the person, not for %s; omit --as", a.As)
 	}
 	office, err := a.Post()
 	switch {
 	case err != nil:
 		return err
 	case f.at != "" && !f.phone:
-		return cli.Usage("--phone-at goes with --phone")
+		return cli.Usage("--phone-at needs --phone")
 	case f.sessions:
 		return a.sessions(ctx, office)
 	case f.revoke != "":
@@ -127,11 +127,11 @@ func (a *app) mayLetIn(ctx context.Context, office *client.Office, at string, wh
 	case err != nil:
 		return false, cmp.Or(why, err)
 	case listens && at != "" && at != c.TLS.Listen:
-		return false, mail.Errorf(mail.Conflict, "phones get in at %s. To change that, edit listen in [tls] of %s, "+
-			"and type pennypost stop", c.TLS.Listen, c.Home.File())
+		return false, mail.Errorf(mail.Conflict, "phones already connect at %s. To change that, edit listen in "+
+			"[tls] of %s, then type pennypost stop", c.TLS.Listen, c.Home.File())
 	case why == nil && !listens && !asks:
 		return false, mail.Errorf(mail.Unconfirmed,
-			"--phone-at asks you, and there is no terminal to ask at: nothing was done")
+			"--phone-at needs an answer, and there is no terminal to ask at. Nothing was done")
 	case listens || !asks:
 		return false, why
 	}
@@ -141,7 +141,7 @@ func (a *app) mayLetIn(ctx context.Context, office *client.Office, at string, wh
 
 // letPhonesIn makes the post office listen for other machines, if the person agrees, and returns the restarted one.
 func (a *app) letPhonesIn(ctx context.Context, at string) (*client.Office, error) {
-	a.Out.Line("This post office listens to no other machine yet. %s", cli.PhoneOffer)
+	a.Out.Line("This post office does not listen for other machines yet. %s", cli.PhoneOffer)
 	yes, err := a.AskYes(cli.PhoneQuestion, false)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (a *app) letPhonesIn(ctx context.Context, at string) (*client.Office, error
 	if err := a.LetPhonesIn(ctx, at); err != nil {
 		return nil, err
 	}
-	a.Out.Line("Written to config.toml; the post office is restarted.\n")
+	a.Out.Line("Written to config.toml; the post office restarts.\n")
 	return a.Post()
 }
 
@@ -188,7 +188,8 @@ func (a *app) noBrowser(link string) error {
 	a.Out.Line("No browser can be opened from here. This link logs one in, once, within ten minutes:\n\n  %s\n", link)
 	u, err := url.Parse(link)
 	if err == nil && a.Env.Getenv("SSH_CONNECTION") != "" {
-		a.Out.Line("%s", a.Out.Dim("At another machine, type this there first, and leave it open: ssh -L "+u.Port()+
+		a.Out.Line("%s", a.Out.Dim("On another "+
+			"machine, first type this there, and leave it running: ssh -L "+u.Port()+
 			":127.0.0.1:"+u.Port()+" THIS-MACHINE"))
 	}
 	return nil
@@ -210,10 +211,10 @@ func (a *app) showPhone(ctx context.Context, office *client.Office, link string)
 	a.Out.Line("%s", link)
 	a.Out.Line("Point the phone's camera at it. The link logs in one browser, once, within ten minutes.")
 	if strings.HasPrefix(link, "http:") {
-		a.Out.Line("%s", a.Out.Red("This is without TLS: whoever is on the network can read the mail and act as you."))
+		a.Out.Line("%s", a.Out.Red("This is without TLS: anyone on the network can read the mail and act as you."))
 	} else if st.Fingerprint != "" {
-		a.Out.Line("The browser warns of the certificate if it does not know it. Go on only if its SHA-256 "+
-			"fingerprint is\n%s",
+		a.Out.Line("The browser warns about an unknown certificate. Continue only if its SHA-256 fingerprint is\n"+
+			"%s",
 			st.Fingerprint)
 	}
 	return nil
@@ -252,10 +253,10 @@ func (a *app) revoke(ctx context.Context, office *client.Office, id string) erro
 		which = ""
 	}
 	if err := office.EndSession(ctx, which); err != nil {
-		return cli.HintedIf(mail.NotFound, err, "pennypost open --sessions lists those that there are")
+		return cli.HintedIf(mail.NotFound, err, "to list them: pennypost open --sessions")
 	}
 	if which == "" {
-		a.Out.Line("No browser is logged in any more.")
+		a.Out.Line("All browsers are logged out.")
 	} else {
 		a.Out.Line("Session %s has ended.", cli.OneLine(id))
 	}

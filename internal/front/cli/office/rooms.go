@@ -18,25 +18,25 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room. A room is
-made by the first message, or the first agent, in it.`
+const roomsHelp = `List the rooms of the post office. The room that commands use here is marked; see --room. The first
+message, or the first agent, in a room creates it.`
 
 const roomsRemoveHelp = `Remove a room from the post office. All waits and watches there end, the tokens of its agents
-become void, and agents that still run there are refused. Nothing is deleted: the journal, the
-archive and all other files of the room are moved, unchanged, below the directory "removed" in the
-data directory, and the answer says where. To bring the room back, stop the post office and move
-them back below "rooms". Foreign mailboxes that were bridged to the room stay as they are.
+become void, and agents that still run there are refused. Nothing is deleted: the journal, the archive
+and all other files of the room move, unchanged, into the directory "removed" in the data directory, and
+the answer names the new path. To restore the room, stop the post office and move them back into "rooms".
+Foreign mailboxes that were bridged to the room stay as they are.
 
 The command asks first, unless --yes is given. Only the user may remove a room.`
 
-const roomsMoveHelp = `Move a room to the NATS servers that config.toml names, where the post offices of
-other machines have it too, or back to a file on this machine. Mail goes on meanwhile; only at the
-end calls wait a moment. All that there is goes along: messages, marks, places, the archive, bridges. If the move is
-interrupted, type the same again: it goes on where it was.
+const roomsMoveHelp = `Move a room to the NATS servers that config.toml names, where the post offices of other
+machines share it, or back to a file on this machine. Mail continues meanwhile; calls wait only for a
+moment at the end. Everything moves: messages, marks, sequence numbers, the archive, bridges. After an
+interruption, run the command again: it continues where it stopped.
 
-Moved to shard:N, a room on the servers goes to that stream of those that rooms share there, which
-pennypost rooms shards lists. Moved to a file, the room is on this machine alone; other machines keep
-the copy that they had, and say where the room is. Only the user may move a room.`
+With --to shard:N, a room on the servers moves to that shard, a stream that rooms share there; pennypost
+rooms shards lists them. With --to file, the room is on this machine only; other machines keep their
+copy, and say where the room is. Only the user may move a room.`
 
 func newRooms(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ func newRooms(a *app) *cobra.Command {
 	}
 	var yes bool
 	remove := cli.WithFlags(&cobra.Command{
-		Use: "remove ROOM", Short: "remove a room and keep its files elsewhere", Long: roomsRemoveHelp,
+		Use: "remove ROOM", Short: "remove a room, and keep its files elsewhere", Long: roomsRemoveHelp,
 		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes",
 		Args:    cli.NArgs(1, "the name of one room"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,8 +85,9 @@ func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
 		return err
 	}
 	if !yes && !a.agrees(fmt.Sprintf("Remove room %s? Its files are kept elsewhere. [y/N] ", room)) {
-		return cli.Hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+
-			string(room)+" --yes")
+		return cli.Hinted(mail.Errorf(mail.Denied, "room %s is unchanged: not confirmed", room),
+			"pennypost rooms remove "+
+				string(room)+" --yes")
 	}
 	done, err := office.RemoveRoom(ctx, room)
 	return a.Said(err, done, "Room %s is removed. Its files are in %s", done.Room, cli.OneLine(done.Files))
@@ -99,7 +100,7 @@ func (a *app) roomsMove(ctx context.Context, arg, to string) error {
 	}
 	shard, toShard := wire.MoveRoom{To: to}.Shard()
 	if to != config.KindJetStream && to != config.KindFile && !toShard {
-		return cli.Usage("say where the room is to go: --to jetstream, --to shard:N, or --to file")
+		return cli.Usage("say where to move the room: --to jetstream, --to shard:N, or --to file")
 	}
 	office, err := a.Post()
 	if err != nil {
@@ -114,9 +115,9 @@ func (a *app) roomsMove(ctx context.Context, arg, to string) error {
 		where = "in a file on this machine"
 	}
 	if done.Moved {
-		return a.Said(err, done, "Room %s is %s now, with all of its %d events.", done.Room, where, done.Seq)
+		return a.Said(err, done, "Room %s is now %s, with all of its %d events.", done.Room, where, done.Seq)
 	}
-	return a.Said(err, done, "Room %s is %s already.", done.Room, where)
+	return a.Said(err, done, "Room %s is already %s.", done.Room, where)
 }
 
 // agrees asks on standard error, apart from the output, and reports whether the answer was yes.
@@ -153,11 +154,11 @@ func (a *app) showRooms(list wire.Rooms) error {
 		row := []string{mark + " " + string(r.Name), wording.Plural(r.Messages, "message"),
 			wording.Plural(r.Agents, "agent"), cli.Size(r.Bytes), unread}
 		if r.Seq == 0 && r.Trouble != "" { // it cannot be opened
-			row[1], row[2] = "not known", ""
+			row[1], row[2] = "unknown", ""
 		}
 		rows = append(rows, row)
 	}
-	a.Out.TableOr("There is no room yet. The first message makes one; here it would be "+string(here)+".", rows)
+	a.Out.TableOr("There is no room yet. The first message creates one; here it would be "+string(here)+".", rows)
 	for _, t := range troubles {
 		a.Out.Line("%s", cli.OneLine(t))
 	}

@@ -12,16 +12,16 @@ import (
 	"pennypost/internal/wire"
 )
 
-const shardsHelp = `List the shards: the streams that the rooms on the NATS servers share. Each line says how many
-rooms are in one, how many events, how large it is, and which server leads it.
+const shardsHelp = `List the shards: the streams that the rooms on the NATS servers share. Each line shows the number
+of rooms and events in a shard, its size, and the server that leads it.
 
-With a number, make shards until there are that many, at most 64. New rooms are spread over all of
-them. A room stays in its shard until rooms move ROOM --to shard:N moves it. Four are enough for
-thousands of rooms. Shards cannot be removed. Only the user may make shards.`
+With a number, add shards until there are that many, at most 64. New rooms are spread over all of them. A
+room stays in its shard until you move it: pennypost rooms move ROOM --to shard:N. Four are enough for
+thousands of rooms. Shards cannot be removed. Only the user may add shards.`
 
 func newShards(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "shards [N]", Short: "list the streams that rooms share, or make some", Long: shardsHelp,
+		Use: "shards [N]", Short: "list the streams that rooms share, or add some", Long: shardsHelp,
 		Example: "pennypost rooms shards\npennypost rooms shards 4",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,14 +32,14 @@ func newShards(a *app) *cobra.Command {
 }
 
 func (a *app) shards(ctx context.Context, args []string) error {
-	if err := a.OnlyUser("list or make shards"); err != nil {
+	if err := a.OnlyUser("list or add shards"); err != nil {
 		return err
 	}
 	n := 0
 	if len(args) > 0 {
 		var err error
 		if n, err = strconv.Atoi(args[0]); err != nil || n < 1 || n > wire.MostShards {
-			return cli.Usage("say how many shards there are to be, 1 to %d, and not %q", wire.MostShards, args[0])
+			return cli.Usage("the number of shards is 1 to %d, not %q", wire.MostShards, args[0])
 		}
 	}
 	office, err := a.Post()
@@ -57,17 +57,17 @@ func (a *app) shards(ctx context.Context, args []string) error {
 
 func (a *app) showShards(list wire.Shards) error {
 	if list.Made > 0 {
-		a.Out.Line("%s made.", wording.Plural(list.Made, "shard"))
+		a.Out.Line("%s added.", wording.Plural(list.Made, "shard"))
 	}
 	var rows [][]string
 	for _, s := range list.Shards {
 		row := []string{fmt.Sprint("shard ", s.Number), wording.Plural(s.Rooms, "room"),
 			wording.Plural(int(s.Messages), "event"), cli.Size(int64(s.Bytes)), "led by " + cli.OneLine(s.Leader)}
 		if s.Leader == "" {
-			row[2], row[3], row[4] = "not known", "", "no server leads it"
+			row[2], row[3], row[4] = "unknown", "", "no leader"
 		}
 		rows = append(rows, row)
 	}
-	a.Out.TableOr("There is no shard yet. The first room on the NATS servers makes one.", rows)
+	a.Out.TableOr("There is no shard yet. The first room on the NATS servers creates one.", rows)
 	return nil
 }

@@ -12,13 +12,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-const statusHelp = `Say whether the post office runs, and where. This starts nothing.
+const statusHelp = `Show whether the post office is running, and where. This starts nothing.
 
-The exit status is 0 when it runs and 6 when it does not.`
+The exit status is 0 if it is running and 6 if not.`
 
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "say whether the post office runs", Long: statusHelp,
+		Use: "status", Short: "show whether the post office is running", Long: statusHelp,
 		Example: "pennypost status\npennypost status --json",
 		Args:    cli.NoArgs,
 		RunE:    cli.Run(a.status),
@@ -46,7 +46,7 @@ func (a *app) status(ctx context.Context) error {
 				Home    string `json:"home"`
 			}{false, string(home)})
 		} else if cli.Listens(home) {
-			a.Out.Line("The post office at %s is there and does not answer: its process is stopped, or hangs.", home)
+			a.Out.Line("The post office at %s does not answer: its process is stopped or hangs.", home)
 		} else {
 			a.Out.Line("The post office at %s is not running.", home)
 		}

@@ -8,9 +8,9 @@ import (
 	"pennypost/internal/front/cli"
 )
 
-const stopHelp = `Stop the post office and wait until it has ended. Calls that are under way are finished, waits and
-watches are ended, and journals are closed. Nothing that was acknowledged is lost. If no post office
-runs, there is nothing to do, and the exit status is 0.`
+const stopHelp = `Stop the post office and wait until it has ended. Running calls are finished, waits and watches are
+ended, and journals are closed. Nothing that was acknowledged is lost. If no post office is running,
+there is nothing to do, and the exit status is 0.`
 
 func newStop(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -31,9 +31,9 @@ func (a *app) stop(ctx context.Context) error {
 			Stopped bool `json:"stopped"`
 		}{ran})
 	case ran && home.HasRemote():
-		a.Out.Line("The relay on this machine is closed; the post office elsewhere is not.")
+		a.Out.Line("The relay on this machine has stopped; the other machine's post office is still running.")
 	case ran:
-		a.Out.Line("The post office is closed.")
+		a.Out.Line("The post office has stopped.")
 	default:
 		a.Out.Line("No post office was running at %s.", home)
 	}

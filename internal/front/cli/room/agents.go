@@ -15,9 +15,9 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-const agentsHelp = `List the agents of the room: what they do, whether they are alive, and how much mail waits for
-them, at most --limit of them. --all-rooms lists those of all rooms, for you and not for agents. A room that
-nobody uses is closed, and listed as it stood. The commands below change the roster.`
+const agentsHelp = `List the agents of the room: their task, their state, and the amount of mail waiting for them, at
+most --limit agents. --all-rooms lists the agents of all rooms, for you only, not for agents; closed
+rooms are listed as they were. The commands below change the roster.`
 
 func newAgents(a *app) *cobra.Command {
 	cmd := newRoster(a, &cobra.Command{
@@ -57,13 +57,13 @@ func newRoster(a *app, cmd *cobra.Command) *cobra.Command {
 		cli.Flag{Into: &q.Role, Name: "role", About: "only agents with this `ROLE`"},
 		cli.Flag{Into: &q.Tag, Name: "tag", About: "only agents with this `TAG`"},
 		cli.Flag{Into: &states, Name: "state",
-			About: "only agents in this `STATE`: working, asking, idle, frozen or gone; repeatable, or joined by " +
-				"commas",
+			About: "only agents in this `STATE`: working, asking, idle, frozen or gone; repeatable, or separated " +
+				"by commas",
 			Complete: completeState("asking")},
 		cli.Flag{Into: (*string)(&q.After), Name: "after",
-			About:    "only agents behind this `NAME`, for the next part of a list",
+			About:    "only agents after this `NAME`, for the next part of a list",
 			Complete: a.CompleteAgent},
-		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most so many agents, up to 1000"})
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most this many agents, up to 1000"})
 }
 
 func completeState(more ...string) cobra.CompletionFunc {
@@ -131,12 +131,12 @@ func seenOrAsked(ag *mail.Agent) mail.Time {
 func (a *app) noAgents(ctx context.Context, q mail.RosterQuery, total int) {
 	switch {
 	case q.After != "" && total > 0:
-		a.Out.Line("There is nobody behind %s. The list from its beginning: pennypost agents",
+		a.Out.Line("There is no agent after %s. To list from the beginning: pennypost agents",
 			cli.OneLine(string(q.After)))
 	case q.Search+q.Role+q.Tag != "" || len(q.States) > 0:
-		a.Out.Line("Nobody on the roster is so. Everybody is listed by: pennypost agents")
+		a.Out.Line("No agent matches. To list all: pennypost agents")
 	default:
-		a.nothing(ctx, "Nobody is registered", "agents", agentsElsewhere)
+		a.nothing(ctx, "No agent is registered", "agents", agentsElsewhere)
 		a.Out.Line("%s", a.Out.Dim("To register an agent: pennypost agents register NAME"))
 	}
 }
@@ -167,13 +167,13 @@ type presenceFlags struct {
 func (f *presenceFlags) with(a *app, cmd *cobra.Command, more ...cli.Flag) *cobra.Command {
 	return cli.WithFlags(cmd, append(more,
 		cli.Flag{Into: &f.roles, Name: "role",
-			About: "`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none"},
+			About: "`ROLE` that it has; repeatable, replaces its roles; --role \"\" for none"},
 		cli.Flag{Into: &f.tags, Name: "tag",
-			About: "`TAG` that it carries, such as project:parser; repeatable, replaces what it carried"},
-		cli.Flag{Into: &f.task, Name: "task", About: "what it works on, one line of `TEXT`"},
+			About: "`TAG` that it has, such as project:parser; repeatable, replaces its tags"},
+		cli.Flag{Into: &f.task, Name: "task", About: "its task, one line of `TEXT`"},
 		cli.Flag{Into: &f.parent, Name: "parent", About: "`NAME` of the agent that started it",
 			Complete: a.CompleteAgent},
-		cli.Flag{Into: &f.client, Name: "client", About: "`NAME` of the program that it runs in"},
+		cli.Flag{Into: &f.client, Name: "client", About: "`NAME` of its client program"},
 		cli.Flag{Into: &f.state, Name: "state", About: "`STATE`: working, idle, frozen or gone",
 			Complete: completeState()})...)
 }
@@ -197,10 +197,9 @@ func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence 
 	return p
 }
 
-const registerHelp = `Put an agent on the roster, or change what the roster says about it. Mail belongs to the agent's
-name, and the next session with that name finds it. If a live session holds the name, the new agent
-is called NAME-2, unless it takes over, which the journal records. The answer says which name the
-agent got.`
+const registerHelp = `Put an agent on the roster, or change its entry. Mail belongs to the agent's name, and the next
+session with that name finds it. If a live session holds the name, the new agent is called NAME-2, unless
+it takes over, which the journal records. The answer gives the agent's final name.`
 
 func newAgentsRegister(a *app) *cobra.Command {
 	var f presenceFlags
@@ -222,15 +221,15 @@ func newAgentsRegister(a *app) *cobra.Command {
 		},
 	},
 		cli.Flag{Into: &session, Name: "session", About: "`ID` of the running instance that claims the name"},
-		cli.Flag{Into: &takeOver, Name: "take-over", About: "become the holder of a name that another session holds"},
+		cli.Flag{Into: &takeOver, Name: "take-over", About: "take over a name that another session holds"},
 		cli.Flag{Into: &end, Name: "end", About: "with --session: the instance has ended"})
 }
 
 func newAgentsUpdate(a *app) *cobra.Command {
 	var f presenceFlags
 	return f.with(a, &cobra.Command{
-		Use: "update NAME", Short: "change what the roster says about an agent",
-		Long: "Change what the roster says about an agent that is on it. What you do not name stays as it is.\n" +
+		Use: "update NAME", Short: "change an agent's roster entry",
+		Long: "Change the entry of an agent on the roster. Whatever you do not name stays as it is.\n" +
 			"Only you can give the role orchestrator, which may cancel, freeze and retire others.",
 		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the " +
 			"parser\"\npennypost agents update builder --state idle",
@@ -274,7 +273,7 @@ func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
 	a.Out.Line("%s", strings.TrimRight(a.Out.Bold(cli.OneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
 		" "))
 	if asked != "" && ag.Name != asked && strings.HasPrefix(string(ag.Name), string(asked)+"-") {
-		a.Out.Line("A live session holds the name %s, so this one is %s. --take-over would take its place.",
+		a.Out.Line("A live session holds the name %s, so this agent is called %s. To take the name over: --take-over",
 			cli.OneLine(string(asked)), cli.OneLine(string(ag.Name)))
 	}
 	return nil
@@ -283,8 +282,9 @@ func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
 func newAgentsRetire(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "retire NAME", Short: "take an agent off the roster",
-		Long: "Take an agent off the roster. Mail for its roles goes to other holders; its own unread mail is " +
-			"dead, and\nits senders can see that. Its messages stay in the history.",
+		Long: "Take an agent off the roster. Mail for its roles goes to other agents with the role; its own " +
+			"unread mail\n" +
+			"becomes dead letters, which its senders can see. Its messages stay in the history.",
 		Example: "pennypost agents retire builder", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
 		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
@@ -295,10 +295,10 @@ func newAgentsRetire(a *app) *cobra.Command {
 	}
 }
 
-const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room and nowhere
-else. The token is shown only here, and stored as a hash. The agent's previous token is void.
+const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room only. The
+token is shown only here, and stored as a hash. The agent's previous token becomes void.
 
-With --guest it is for a program of somebody else: it opens A2A and nothing else, and what comes by it is
+With --guest the token is for another person's program: it is valid for A2A only, and its messages are
 marked as from outside.`
 
 func newAgentsToken(a *app) *cobra.Command {
@@ -317,13 +317,13 @@ func newAgentsToken(a *app) *cobra.Command {
 				Token string `json:"token"`
 			}{token}, "%s", token) // alone on standard output, so that it can be piped
 		}),
-	}, cli.Flag{Into: &guest, Name: "guest", About: "for a program of somebody else, which comes by A2A"})
+	}, cli.Flag{Into: &guest, Name: "guest", About: "for another person's program, which connects by A2A"})
 }
 
 func newAgentsRename(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "rename NAME NEW-NAME", Short: "give an agent a new name; its mail goes with it",
-		Long:              "Give an agent a new name. Its mail goes with it, and the old name still reaches it.",
+		Use: "rename NAME NEW-NAME", Short: "rename an agent; its mail moves with it",
+		Long:              "Rename an agent. Its mail moves with it, and the old name still reaches it.",
 		Example:           "pennypost agents rename builder parser-builder",
 		Args:              cli.NArgs(2, "the agent's name and the new one"),
 		ValidArgsFunction: a.CompleteAgent,
@@ -334,20 +334,20 @@ func newAgentsRename(a *app) *cobra.Command {
 	}
 }
 
-const mergeHelp = `Make an agent one with another, or with you: for an agent that turned out
-to be the same as another, such as one that came back as NAME-2, and for a name that is yours. All that FROM had is
-INTO's from now on: its mail, read or not, its threads, its open questions, its roles and tags. Its name leads to INTO,
-for good. Its token opens nothing any more. FROM must have no session that runs. This cannot be undone.`
+const mergeHelp = `Merge an agent into another, or into you: for an agent that turned out to be the same as another,
+such as one that returned as NAME-2, and for a name that is yours. Everything of FROM becomes INTO's: its
+mail, read or not, its threads, its open questions, its roles and tags. Its name leads to INTO,
+permanently. Its token becomes void. FROM must have no running session. This cannot be undone.`
 
 func newAgentsMerge(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "merge FROM INTO", Short: "make an agent one with another, or with you (user)", Long: mergeHelp,
+		Use: "merge FROM INTO", Short: "merge an agent into another, or into you (user)", Long: mergeHelp,
 		Example:           "pennypost agents merge builder-2 builder\npennypost agents merge captain user",
-		Args:              cli.NArgs(2, "the agent that becomes part of the other, and that"),
+		Args:              cli.NArgs(2, "the agent to merge, and the one that it is merged into"),
 		ValidArgsFunction: a.CompleteAgent,
 		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
 			into, err := svc.Merge(ctx, mail.Name(args[0]), mail.Name(args[1]))
-			return a.Said(err, into, "%s is %s from now on", args[0], into.Name)
+			return a.Said(err, into, "%s is now %s", args[0], into.Name)
 		}),
 	}
 }

@@ -34,13 +34,13 @@ func (a *app) allRooms(with ...oneRoom) (*client.Office, error) {
 		return nil, err
 	case who != mail.User:
 		return nil, cli.Hinted(mail.Errorf(mail.Denied,
-			"--all-rooms is for the user: %s is an agent, and has one room", who), "leave --all-rooms out")
+			"--all-rooms is for the user; the agent %s has only its room", who), "omit --all-rooms")
 	case a.Room != "":
-		return nil, cli.Usage("say either --room or --all-rooms")
+		return nil, cli.Usage("use either --room or --all-rooms, not both")
 	}
 	for _, f := range with {
 		if f.given {
-			return nil, cli.Usage("--%s is of one room: leave out --all-rooms, and say which with --room", f.flag)
+			return nil, cli.Usage("--%s applies to one room: omit --all-rooms, and name the room with --room", f.flag)
 		}
 	}
 	return a.Post()
@@ -67,10 +67,10 @@ func (a *app) fleet(ctx context.Context, q mail.FleetQuery, with ...oneRoom) (ma
 // sayLeftOut names the rooms that a list omits because they were not read.
 func (a *app) sayLeftOut(notRead, away []mail.RoomName, then string) {
 	if n := len(notRead); n > 0 {
-		a.Out.Line("%s", a.Out.Dim(wording.Plural(n, "room")+" not looked at: "+someRooms(notRead)+". "+then))
+		a.Out.Line("%s", a.Out.Dim(wording.Plural(n, "room")+" not read yet: "+someRooms(notRead)+". "+then))
 	}
 	if len(away) > 0 {
-		a.Out.Line("%s", a.Out.Red("Cannot be looked at, and the log says why: "+someRooms(away)))
+		a.Out.Line("%s", a.Out.Red("Cannot be read (see the log): "+someRooms(away)))
 	}
 }
 
@@ -87,7 +87,7 @@ func (a *app) listOf(all *mail.Fleet, none string, rows [][]string, steps []cli.
 		a.Own(cli.OurWords(none))
 	}
 	a.Out.List(rows, steps, dimmed)
-	a.sayLeftOut(all.NotRead, all.Away, "Type the same again.")
+	a.sayLeftOut(all.NotRead, all.Away, "Run the command again.")
 }
 
 // sayMore says that a room has n more than are listed.
@@ -113,9 +113,9 @@ func (a *app) agentsAllRooms(ctx context.Context, q mail.RosterQuery) error {
 				rows = append(rows, append([]string{cli.OneLine(string(r.Room))}, row...))
 			}
 		}
-		none := "Nobody is registered in any room. Register an agent with: pennypost agents register NAME"
+		none := "No agent is registered in any room. To register one: pennypost agents register NAME"
 		if q.Search != "" || len(q.States) > 0 {
-			none = "Nobody on the roster of any room is so. Everybody is listed by: pennypost agents --all-rooms"
+			none = "No agent in any room matches. To list all: pennypost agents --all-rooms"
 		}
 		a.listOf(&all, none, rows, []cli.Step{
 			cli.At(1, cli.AtMost(32)), cli.At(6, cli.AtMost(48)), cli.At(5, nil), cli.At(3, cli.Brief),
@@ -205,7 +205,7 @@ func (a *app) stuckAllRooms(ctx context.Context, q mail.StuckQuery) error {
 				cli.Quoted(string(s.room))+" --for "+cli.Quoted(string(s.For))+" --mail 1000"))
 		}
 		if len(rows) > 0 {
-			a.Out.Line("%s", a.Out.Dim("Why, and what mends it: pennypost stuck --room ROOM"))
+			a.Out.Line("%s", a.Out.Dim("For reasons and fixes: pennypost stuck --room ROOM"))
 		}
 		return nil
 	})
@@ -235,7 +235,7 @@ func (a *app) waitingAllRooms(ctx context.Context, q mail.WaitingQuery) error {
 			rows[i] = []string{numbers[i], cli.OneLine(string(w.room)), waitWords(w.Waiting), a.Out.Ago(w.Since),
 				string(w.Type), cli.OneLine(string(w.Question)), cli.OneLine(w.Subject)}
 		}
-		a.listOf(&all, "Nobody waits for an answer in any room.", rows, []cli.Step{
+		a.listOf(&all, "No agent waits for an answer in any room.", rows, []cli.Step{
 			cli.At(5, cli.Beginning(leastPrefix(questions))), cli.At(4, cli.AtMost(8)), cli.At(3, cli.Brief),
 			cli.At(5, nil), cli.At(4, nil), cli.At(1, cli.AtMost(16)), cli.At(2, cli.AtMost(28)), cli.At(3, nil),
 			cli.At(1, cli.AtMost(10)), cli.At(2, cli.AtMost(16)),
@@ -323,7 +323,7 @@ func (a *app) historyAllRooms(ctx context.Context, q mail.HistoryQuery, before s
 				a.Out.Ago(l.Sent), a.headline(l.Item)}
 		}
 		if len(rows) == 0 {
-			a.Own("No message fits.")
+			a.Own("No message matches.")
 		}
 		a.Out.List(rows, []cli.Step{
 			cli.At(1, cli.Beginning(leastPrefix(list))), cli.At(4, cli.Brief), cli.At(2, cli.AtMost(16)),

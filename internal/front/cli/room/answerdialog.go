@@ -49,14 +49,14 @@ func dialogAnswer(c *mail.Card, said []string) (answer mail.DialogAnswer, what s
 		case err != nil:
 			return answer, "", err
 		case words != "" && !o.Words:
-			return answer, "", cli.Usage("%q takes no words, and %q was typed after it: nothing was done", o.Label,
+			return answer, "", cli.Usage("%q takes no further text, and %q follows it. Nothing was done", o.Label,
 				words)
 		}
 		o.Answer.Words = words
 		return o.Answer, o.Label, nil
 	}
 	if asks, _ := triage.DialogAsks(c); !asks {
-		return answer, "", cli.Usage("%q is none of the answers: nothing was done. They are:%s", said[0],
+		return answer, "", cli.Usage("%q is not one of the answers. Nothing was done. They are:%s", said[0],
 			choiceLines(c))
 	}
 	if len(c.Questions) == 1 {
@@ -64,7 +64,7 @@ func dialogAnswer(c *mail.Card, said []string) (answer mail.DialogAnswer, what s
 	}
 	if len(said) != len(c.Questions) {
 		return answer, "", cli.Hinted(cli.Usage("%d questions are asked, and %d answered: give one argument for "+
-			"each, in quotes where it has spaces. Nothing was done", len(c.Questions), len(said)),
+			"each, in quotes if it has spaces. Nothing was done", len(c.Questions), len(said)),
 			"pennypost dialogs "+string(c.ID)+" prints them")
 	}
 	answer = mail.DialogAnswer{Dialog: c.ID, Sum: c.Sum, Verdict: mail.SayAnswer}
@@ -93,7 +93,7 @@ func choiceCalled(c *mail.Card, text string) (*triage.DialogChoice, error) {
 			continue
 		}
 		if found != nil {
-			return nil, cli.Usage("%q names two of the answers: nothing was done. They are:%s", text,
+			return nil, cli.Usage("%q matches two of the answers. Nothing was done. They are:%s", text,
 				choiceLines(c))
 		}
 		found = o
@@ -132,13 +132,14 @@ func questionAnswer(c *mail.Card, n int, text string) (out mail.QuestionAnswer, 
 	}
 	switch {
 	case len(out.Labels) > 1 && !q.Several:
-		return out, cli.Usage("%q takes one of its options: nothing was done. They are:%s", cli.OneLine(q.Text), lines)
+		return out, cli.Usage("%q takes only one of its options. Nothing was done. They are:%s", cli.OneLine(q.Text),
+			lines)
 	case len(out.Labels) > 0:
 		return out, nil
 	case strings.TrimSpace(text) == "":
-		return out, cli.Usage("%q is not answered: nothing was done. The options are:%s", cli.OneLine(q.Text), lines)
+		return out, cli.Usage("%q is not answered. Nothing was done. The options are:%s", cli.OneLine(q.Text), lines)
 	case !q.Free || isNumber(text) && len(q.Options) > 0: // a number always means an option
-		return out, cli.Usage("%q is none of the options of %q: nothing was done. They are:%s", text,
+		return out, cli.Usage("%q is not one of the options of %q. Nothing was done. They are:%s", text,
 			cli.OneLine(q.Text), lines)
 	}
 	return mail.QuestionAnswer{Words: text}, nil

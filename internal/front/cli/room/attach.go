@@ -12,15 +12,16 @@ import (
 	"pennypost/internal/wire"
 )
 
-const attachHelp = `Bring the session of an agent before you. In tmux, your client is switched to its pane; outside
-of tmux, this terminal shows it. A session in a terminal of its own is brought to the front if that
-terminal takes orders: kitty with listen_on, WezTerm, and on macOS iTerm2 and Terminal. Of a session
-that has ended, or cannot be shown, the command that resumes it is printed. Nothing is typed there,
+const attachHelp = `Bring the session of an agent to the front. In tmux, your client switches to its pane; outside of
+tmux, this terminal shows it. A session in a terminal of its own is brought to the front if that terminal
+can be controlled: kitty with listen_on, WezTerm, and on macOS iTerm2 and Terminal. For a session that
+has ended, or cannot be shown, the command that resumes it is printed. Nothing is typed into the session,
 and no mail is marked.`
 
 func newAttach(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "attach NAME", Short: "bring an agent's session to the front, or say how to resume it", Long: attachHelp,
+		Use: "attach NAME", Short: "bring an agent's session to the front, or print how to resume " +
+			"it", Long: attachHelp,
 		Example: "pennypost attach builder\npennypost attach ws-macro --json", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
 		RunE:              cli.RunOne(a.attach),
@@ -29,7 +30,7 @@ func newAttach(a *app) *cobra.Command {
 
 func (a *app) attach(ctx context.Context, name string) error {
 	if a.As != "" && a.As != string(mail.User) {
-		return mail.Errorf(mail.Invalid, "sessions are shown to the person, and not to %s; leave --as out", a.As)
+		return mail.Errorf(mail.Invalid, "sessions are shown to the person, not to %s; omit --as", a.As)
 	}
 	agent := mail.Name(name)
 	room, err := a.RoomName()
@@ -61,7 +62,7 @@ func (a *app) attach(ctx context.Context, name string) error {
 func (a *app) show(ctx context.Context, words []string) error {
 	program, err := exec.LookPath(words[0])
 	if err != nil {
-		return mail.Errorf(mail.Conflict, "the session is in %s, which is not found here", words[0])
+		return mail.Errorf(mail.Conflict, "the session is in %s, which is not installed here", words[0])
 	}
 	return cli.Become(ctx, program, words[1:], a.Env.Environ)
 }
@@ -71,20 +72,22 @@ func (a *app) sayHow(agent mail.Name, got *wire.Attached) error {
 	why := strings.TrimSuffix(cli.OneLine(got.Why), ".")
 	switch {
 	case got.Command == "" && got.Live:
-		return mail.Errorf(mail.Conflict, "the session of %s runs, and cannot be brought to the front: %s", agent,
+		return mail.Errorf(mail.Conflict, "the session of %s is running, but cannot be brought to the front: "+
+			"%s", agent,
 			why)
 	case got.Command == "":
 		return mail.Errorf(mail.NotFound,
-			"%s has no session that could be shown or resumed: %s. Its client tells of one "+
-				"by its hooks, once they are there: pennypost install", agent, why)
+			"%s has no session to show or resume: %s. Its client reports sessions through its hooks, once they "+
+				"are installed: pennypost install", agent, why)
 	case len(got.Shows) > 0:
-		a.Out.Line("The session of %s is in %s. This shows it in a terminal:", cli.OneLine(string(agent)),
+		a.Out.Line("The session of %s is in %s. To show it in a terminal:", cli.OneLine(string(agent)),
 			cli.OneLine(got.Where))
 	case got.Live:
-		a.Out.Line("The session of %s runs, and cannot be brought to the front: %s.", cli.OneLine(string(agent)), why)
-		a.Out.Line("This opens it a second time; two terminals on one session mix what is said in it:")
+		a.Out.Line("The session of %s is running, but cannot be brought to the front: %s.",
+			cli.OneLine(string(agent)), why)
+		a.Out.Line("This opens it a second time; two terminals on one session mix their messages:")
 	default:
-		a.Out.Line("%s: %s. This resumes the last one:", cli.OneLine(string(agent)), why)
+		a.Out.Line("%s: %s. To resume the last one:", cli.OneLine(string(agent)), why)
 	}
 	a.Out.Line("  %s", cli.OneLine(got.Command))
 	return nil

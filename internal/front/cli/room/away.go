@@ -12,13 +12,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-const awayHelp = `Say that you are away from your agents' terminals. Clients that hide their dialog while a hook
-waits, such as subagents of Claude Code, Qwen Code and the Copilot CLI, then wait for your answer from
-the pages, your phone or another terminal, and show no dialog that nobody sees. It ends by itself.
+const awayHelp = `Tell the post office that you are away from your agents' terminals. Clients that hide their dialog
+while a hook waits, such as subagents of Claude Code, Qwen Code and the Copilot CLI, then wait for your
+answer from the pages, your phone or another terminal, and show no dialog. It ends by itself.
 
-Without --for it says for whom that is on. AGENT is one agent of the room; without it, all agents of
-all rooms. --back ends it, for AGENT or for all. Only you can say so: on the pages, with your phone, or
-in a terminal that you sit at.`
+Without --for, show for whom this is on. AGENT is one agent of the room; without it, all agents of all
+rooms. --back ends it, for AGENT or for all. Only you can do this: on the pages, with your phone, or in a
+terminal where you sit.`
 
 func newAway(a *app) *cobra.Command {
 	var f struct {
@@ -26,14 +26,14 @@ func newAway(a *app) *cobra.Command {
 		Back bool
 	}
 	return cli.WithFlags(&cobra.Command{
-		Use: "away [AGENT]", Short: "have agents ask you elsewhere, not in their terminals", Long: awayHelp,
+		Use: "away [AGENT]", Short: "make agents ask you elsewhere, not in their terminals", Long: awayHelp,
 		Example: "pennypost away --for 2h\npennypost away builder --for 30m\npennypost away --back",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
 				return cli.Usage("pennypost away takes one agent, and %q is another", args[1])
 			case f.For != "" && f.Back:
-				return cli.Usage("--for says that you are away and --back that you are not: nothing was changed")
+				return cli.Usage("--for and --back exclude each other. Nothing was changed")
 			}
 			return nil
 		},
@@ -63,7 +63,7 @@ func (a *app) away(ctx context.Context, args []string, length string, back bool)
 	case length != "":
 		long, err := time.ParseDuration(length)
 		if err != nil || long <= 0 {
-			return cli.Usage("%q is not how long; write it like 30m or 2h. Nothing was changed", length)
+			return cli.Usage("%q is not a duration; write it like 30m or 2h. Nothing was changed", length)
 		}
 		q.Until = mail.TimeOf(time.Now().Add(long))
 		list, err = office.SetAway(ctx, q)
@@ -93,8 +93,8 @@ func (a *app) awayFrom(ctx context.Context, args []string) (q wire.Away, err err
 	}
 	ag, there, err := mail.OneAgent(ctx, svc, mail.Name(args[0]))
 	if err == nil && !there {
-		err = cli.Hinted(mail.Errorf(mail.NotFound, "no agent is called %s in this room: nothing was changed",
-			args[0]), "pennypost agents lists them")
+		err = cli.Hinted(mail.Errorf(mail.NotFound, "no agent is called %s in this room. Nothing was changed",
+			args[0]), "to list them: pennypost agents")
 	}
 	if err != nil {
 		return q, err

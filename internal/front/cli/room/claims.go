@@ -18,33 +18,33 @@ import (
 	"pennypost/internal/mail"
 )
 
-const claimsHelp = `List who holds which file, directory or name of the room, since when and why. Agents that share a
-worktree claim the files that they write by themselves; the commands below do the same by hand, for
-you, for agents and for scripts.
+const claimsHelp = `List the claims of the room: who holds which file, directory or name, since when and why. Agents
+that share a worktree automatically claim the files that they write; the commands below do the same by
+hand, for you, for agents and for scripts.
 
-WHAT is a path (a directory with all below it, or a pattern in quotes, such as 'src/**/*.go'), or a
-name: port:8080, which is this machine's, or any word such as build or deploy:staging.`
+WHAT is a path (a directory includes everything in it; a pattern goes in quotes, such as 'src/**/*.go'),
+or a name: port:8080, which belongs to this machine, or any word such as build or deploy:staging.`
 
 func newClaims(a *app) *cobra.Command {
 	var q mail.ClaimQuery
 	var past bool
 	var limit int
 	cmd := cli.WithFlags(&cobra.Command{
-		Use: "claims", Short: "who holds which files, ports and names", Long: claimsHelp,
+		Use: "claims", Short: "list who holds which files, ports and names", Long: claimsHelp,
 		Example: "pennypost claims\npennypost claims take port:8080 -- make e2e\npennypost claims release --all",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if past {
 				return a.claimsPast(cmd.Context(), q.Agent, limit)
 			} else if limit != 0 {
-				return cli.Usage("--limit is of --past: all that is held now is listed")
+				return cli.Usage("--limit needs --past: the current claims are all listed")
 			}
 			return cli.Ask(cmd.Context(), a.App, a.Existing, mail.Service.Claims, q, a.showClaims)
 		},
 	},
-		cli.Flag{Into: (*string)(&q.Agent), Name: "agent", About: "only what this `AGENT` holds",
+		cli.Flag{Into: (*string)(&q.Agent), Name: "agent", About: "only the claims of this `AGENT`",
 			Complete: a.CompleteAgent},
-		cli.Flag{Into: &past, Name: "past", About: "who held what when, and how it ended, the newest last"},
+		cli.Flag{Into: &past, Name: "past", About: "past claims and how they ended, the newest last"},
 		cli.Flag{Into: &limit, Name: "limit", About: "with --past: at most `N`, up to 1000; default 50"})
 	cmd.AddCommand(newClaimsTake(a), newClaimsRelease(a), newClaimsWait(a), newClaimsGuard(a), newClaimsCheck(a))
 	return cmd
@@ -52,7 +52,7 @@ func newClaims(a *app) *cobra.Command {
 
 func (a *app) showClaims(list mail.ClaimList) error {
 	if len(list.Claims) == 0 {
-		a.Out.Line("Nobody holds anything.")
+		a.Out.Line("There are no claims.")
 		return nil
 	}
 	rows := make([][]string, 0, len(list.Claims))
@@ -90,14 +90,15 @@ type takeFlags struct {
 func newClaimsTake(a *app) *cobra.Command {
 	f := takeFlags{max: "forever"}
 	return cli.WithFlags(&cobra.Command{
-		Use: "take WHAT... [-- COMMAND...]", Short: "hold files, ports or names, for a command if one is given",
-		Long: "Hold what nobody else does, all of it or nothing. An agent holds it until its session ends, you " +
-			"hold it " +
-			"for an\nhour, and with a COMMAND it is held while that runs; its exit status is then that of this " +
-			"command. If somebody\nelse holds a part of it, the exit status is 5 and nothing is held.",
+		Use: "take WHAT... [-- COMMAND...]", Short: "claim files, ports or names, for a command if one is given",
+		Long: "Claim what is free, all of it or nothing. An agent's claim lasts until its session ends, yours " +
+			"lasts an hour,\n" +
+			"and with a COMMAND it lasts while that runs; its exit status is then that of this command. If a " +
+			"part is\n" +
+			"claimed by another agent, the exit status is 5 and nothing is claimed.",
 		Example: "pennypost claims take src/parser --why 'the new lexer'\npennypost claims take port:8080 --wait -- " +
 			"make e2e",
-		Args: cli.SomeArgs("what to hold: paths, or names such as port:8080"),
+		Args: cli.SomeArgs("what to claim: paths, or names such as port:8080"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
@@ -106,8 +107,8 @@ func newClaimsTake(a *app) *cobra.Command {
 			return a.take(cmd.Context(), args, command, f)
 		},
 	},
-		cli.Flag{Into: &f.shared, Name: "shared", About: "others may hold it too, shared"},
-		cli.Flag{Into: &f.why, Name: "why", About: "what for, in a `LINE` that others are shown"},
+		cli.Flag{Into: &f.shared, Name: "shared", About: "others may claim it too, with --shared"},
+		cli.Flag{Into: &f.why, Name: "why", About: "the reason, a `LINE` that others see"},
 		cli.Flag{Into: &f.time, Name: "for", About: "for this `TIME`, at most 24h"},
 		cli.Flag{Into: &f.wait, Name: "wait", About: "wait until it is free"},
 		cli.Flag{Into: &f.max, Name: "timeout", About: "with --wait: at most this `TIME`"})
@@ -170,7 +171,7 @@ func (a *app) until(ctx context.Context, svc mail.Service, r mail.ClaimRequest, 
 			return got, inTheWay(got.Clashes)
 		}
 		if !pause.For(ctx, claimPause) {
-			return got, mail.Errorf(mail.Timeout, "it was not free in time. %v", inTheWay(got.Clashes))
+			return got, mail.Errorf(mail.Timeout, "it did not become free in time. %v", inTheWay(got.Clashes))
 		}
 	}
 }
@@ -213,19 +214,19 @@ func (a *app) runHolding(ctx context.Context, command []string) error {
 func newClaimsRelease(a *app) *cobra.Command {
 	var r mail.ClaimRequest
 	return cli.WithFlags(&cobra.Command{
-		Use: "release [WHAT...]", Short: "give up what you hold, or what an agent holds",
-		Long: "Give up what you hold. With --of you give up what an agent holds, which is told of it; agents cannot.",
+		Use: "release [WHAT...]", Short: "release your claims, or those of an agent",
+		Long: "Release your claims. With --of you release those of an agent, which is told; agents cannot use --of.",
 		Example: "pennypost claims release src/parser\npennypost claims release --all\npennypost claims release " +
 			"--of " +
 			"builder --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 != r.All {
-				return mail.Errorf(mail.Invalid, "say what to give up, or --all. Nothing was changed")
+				return mail.Errorf(mail.Invalid, "say what to release, or --all. Nothing was changed")
 			}
 			r.Words, r.Dir, r.Release = args, a.Env.Dir, true
 			return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Claim, r, func(c mail.Claimed) error {
 				if len(c.Freed) == 0 {
-					a.Out.Line("That was not held. Who holds what: pennypost claims")
+					a.Out.Line("That was not held. To list the claims: pennypost claims")
 				}
 				for i := range c.Freed {
 					a.Out.Line("%s is free.", cli.OneLine(c.Freed[i].Target.String()))
@@ -235,14 +236,14 @@ func newClaimsRelease(a *app) *cobra.Command {
 		},
 	},
 		cli.Flag{Into: &r.All, Name: "all", About: "everything"},
-		cli.Flag{Into: (*string)(&r.Of), Name: "of", About: "what this `AGENT` holds", Complete: a.CompleteAgent})
+		cli.Flag{Into: (*string)(&r.Of), Name: "of", About: "the claims of this `AGENT`", Complete: a.CompleteAgent})
 }
 
 func newClaimsWait(a *app) *cobra.Command {
 	f := takeFlags{wait: true, max: "10m"}
 	return cli.WithFlags(&cobra.Command{
-		Use: "wait WHAT...", Short: "wait until nobody else holds it; exit 4 when the time is over",
-		Long:    "Wait until nobody else holds any of it. It is not held by that: take --wait does both.",
+		Use: "wait WHAT...", Short: "wait until it is free; exit 4 if that takes too long",
+		Long:    "Wait until nobody else holds any of it. This does not claim it: take --wait does both.",
 		Example: "pennypost claims wait port:8080 --timeout 5m",
 		Args:    cli.SomeArgs("what to wait for: paths, or names such as port:8080"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -43,7 +43,7 @@ func (a *app) claimsPast(ctx context.Context, agent mail.Name, limit int) error 
 
 func (a *app) showPast(past pastClaims) error {
 	if len(past.Claims) == 0 {
-		a.Out.Line("Nothing was held, as far back as the journal goes.")
+		a.Out.Line("The journal contains no claims.")
 		return nil
 	}
 	rows := make([][]string, 0, len(past.Claims))
@@ -141,13 +141,13 @@ func (p *past) apply(e *mail.Event) {
 	}
 	c := e.Claim
 	h := p.at(c.Agent)
-	how := "given up"
+	how := "released"
 	switch c.By {
 	case "":
 	case mail.System:
 		how = "its program ended"
 	default:
-		how = "freed by " + string(c.By)
+		how = "released by " + string(c.By)
 	}
 	h.end(e.At, how, c.By, func(o *pastClaim) bool { return slices.ContainsFunc(c.Free, o.Same) })
 	for _, t := range c.Take {
@@ -210,7 +210,7 @@ func (p *past) lapse(now mail.Time) {
 			only := func(other *pastClaim) bool { return other == o }
 			switch {
 			case o.Until != 0 && o.Until <= now:
-				h.end(o.Until, "its time was over", "", only)
+				h.end(o.Until, "its time was up", "", only)
 			case o.Quiet != 0 && h.idle != 0 && turn <= now:
 				h.end(max(turn, o.Since), "its turn ended", "", only)
 			}

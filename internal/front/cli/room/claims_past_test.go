@@ -36,8 +36,8 @@ func TestPast(t *testing.T) {
 	for _, c := range p.all {
 		got = append(got, fmt.Sprint(c.Agent, " ", c.Target, " ", int64(c.Since), "-", int64(c.Ended), " ", c.How))
 	}
-	want := []string{"ann a 2-3 given up", "ann b 2-4 freed by user", "anna c 2-6000 its session ended",
-		"ann t 2-5 its time was over", "ann w 2-2100 its turn ended", "bob a 7000-0 "}
+	want := []string{"ann a 2-3 released", "ann b 2-4 released by user", "anna c 2-6000 its session ended",
+		"ann t 2-5 its time was up", "ann w 2-2100 its turn ended", "bob a 7000-0 "}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

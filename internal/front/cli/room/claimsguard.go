@@ -30,10 +30,11 @@ exec pennypost claims check --staged
 func newClaimsGuard(a *app) *cobra.Command {
 	remove := false
 	return cli.WithFlags(&cobra.Command{
-		Use: "guard", Short: "have git refuse commits of what another holds",
-		Long: "Install a pre-commit hook in this repository, where its own hooks are (core.hooksPath counts). It " +
-			"stops\na commit with a path that another holds. A pre-commit hook that is there already is left as it " +
-			"is:\nadd one line to it. If the post office is away, commits go on; git commit --no-verify passes the " +
+		Use: "guard", Short: "make git refuse commits of claimed files",
+		Long: "Install a pre-commit hook in this repository, in its hooks directory (core.hooksPath applies). It " +
+			"stops\n" +
+			"a commit with a path that another agent has claimed. An existing pre-commit hook is not changed:\n" +
+			"add one line to it. If the post office is away, commits continue; git commit --no-verify skips the " +
 			"hook.",
 		Example: "pennypost claims guard\npennypost claims guard --remove",
 		Args:    cli.NoArgs,
@@ -52,7 +53,7 @@ func newClaimsGuard(a *app) *cobra.Command {
 			return a.installGuard(path)
 		},
 	},
-		cli.Flag{Into: &remove, Name: "remove", About: "take the hook out again"})
+		cli.Flag{Into: &remove, Name: "remove", About: "remove the hook"})
 }
 
 func (a *app) installGuard(path string) error {
@@ -61,10 +62,10 @@ func (a *app) installGuard(path string) error {
 	case err != nil:
 		return err
 	case text == guardHook:
-		a.Out.Line("The guard is installed already: %s", cli.OneLine(path))
+		a.Out.Line("The guard is already installed: %s", cli.OneLine(path))
 		return nil
 	case text != "":
-		return cli.Hinted(mail.Errorf(mail.Conflict, "%s is there already, and was left as it is", path),
+		return cli.Hinted(mail.Errorf(mail.Conflict, "%s already exists and was not changed", path),
 			"add this line to it: pennypost claims check --staged || exit 1")
 	}
 	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -73,7 +74,7 @@ func (a *app) installGuard(path string) error {
 	if err := durable.WriteFile(path, []byte(guardHook), 0o755); err != nil {
 		return err
 	}
-	a.Out.Line("Commits of what another holds are stopped by %s", cli.OneLine(path))
+	a.Out.Line("Commits of files that another agent has claimed are stopped by %s", cli.OneLine(path))
 	return nil
 }
 
@@ -86,13 +87,13 @@ func (a *app) removeGuard(path string) error {
 		a.Out.Line("There is no pre-commit hook: %s", cli.OneLine(path))
 		return nil
 	case text != guardHook:
-		return cli.Hinted(mail.Errorf(mail.Conflict, "%s is not as pennypost claims guard wrote it, and was left as "+
-			"it is", path), "take the line with pennypost out of it yourself")
+		return cli.Hinted(mail.Errorf(mail.Conflict, "%s is not as pennypost claims guard wrote it, and was not "+
+			"changed", path), "remove the line with pennypost from it yourself")
 	}
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	a.Out.Line("The guard is taken out: %s", cli.OneLine(path))
+	a.Out.Line("Removed the guard: %s", cli.OneLine(path))
 	return nil
 }
 
@@ -114,7 +115,7 @@ func hookAt(path string) (string, error) {
 func newClaimsCheck(a *app) *cobra.Command {
 	staged := false
 	return cli.WithFlags(&cobra.Command{
-		Use: "check --staged", Short: "look whether another holds what is about to be committed", Hidden: true,
+		Use: "check --staged", Short: "check whether staged files are claimed by another agent", Hidden: true,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !staged {
@@ -123,7 +124,7 @@ func newClaimsCheck(a *app) *cobra.Command {
 			return a.checkStaged(cmd.Context())
 		},
 	},
-		cli.Flag{Into: &staged, Name: "staged", About: "what is staged in git"})
+		cli.Flag{Into: &staged, Name: "staged", About: "the files staged in git"})
 }
 
 // guardPatience is how long a commit waits for the post office.
@@ -154,7 +155,8 @@ func (a *app) checkStaged(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(a.Env.Stderr, "pennypost: not checked who holds what is committed: %s\n", cli.Visible(err.Error()))
+		fmt.Fprintf(a.Env.Stderr, "pennypost: cannot check who holds the committed files: %s\n",
+			cli.Visible(err.Error()))
 	}
 	return nil
 }

@@ -42,16 +42,16 @@ func (a *app) showDesk(d *mail.Desk, place mail.Place, asks bool) {
 	a.sayTrouble(d.Trouble)
 	a.sayTrouble(d.Degraded)
 	for _, room := range d.Away {
-		a.Out.Line("%s", a.Out.Red("Room "+cli.OneLine(string(room))+" could not be looked at; the log says why."))
+		a.Out.Line("%s", a.Out.Red("Room "+cli.OneLine(string(room))+" cannot be read; see the log."))
 	}
 	if len(d.Needs)+len(d.Updates) == 0 {
 		switch {
 		case place != mail.InInbox:
 			a.Out.Line("Nothing is %s.", place)
 		case asks:
-			a.Out.Line("No mail waits.")
+			a.Out.Line("No mail is waiting.")
 		default:
-			a.Out.Line("Nothing waits.")
+			a.Out.Line("Nothing is waiting.")
 		}
 		return
 	}
@@ -89,7 +89,7 @@ func (a *app) listConversations(list []mail.Conversation, numbers []string, leas
 		who, what := cli.Sender(&c.Message, a.nameWidth()), a.headlineOf(c)
 		if c.Folded > 1 {
 			who = a.Out.Dim(strconv.Itoa(c.Folded) + " reports")
-			what += a.Out.Dim(" and others of nothing but status")
+			what += a.Out.Dim(" and other status reports")
 		}
 		rows[i] = []string{mark, numbers[i], string(c.ID), string(c.Room), who, a.Out.Ago(c.Sent), what}
 	}

@@ -13,28 +13,28 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const dialogsHelp = `List what the clients of agents ask you: permissions, plans, questions with options. It is the
-client's own dialog, and no mail: no agent reads it. With ID, or how it begins, print all of what is
-asked, the model's own justification below it, and the answers that the client takes from here.
+const dialogsHelp = `List the dialogs of agents' clients that wait for you: permissions, plans, questions with
+options. They are the clients' own dialogs, not mail: no agent reads them. With ID, or its beginning,
+print the whole dialog, the model's own justification below it, and the answers that can be given here.
 
-Text beside a bar is what is asked, to the last character: what nobody would see of it is written
-out, such as ⟨U+202E⟩. Nobody has checked what the model says of it.
+Text beside a bar is the dialog's text, complete; invisible characters are written out, such as ⟨U+202E⟩.
+The model's justification is unchecked.
 
-pennypost answer ID N gives the N-th answer, at once: it cannot be taken back. Where the client shows
-its dialog meanwhile, the first answer wins. Only you can look and answer: on the pages, with your
-phone, or in a terminal that you sit at.`
+pennypost answer ID N gives the N-th answer immediately: it cannot be taken back. If the client shows its
+dialog at the same time, the first answer wins. Only you can look and answer: on the pages, with your
+phone, or in a terminal where you sit.`
 
 func newDialogs(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "dialogs [ID]", Short: "list what agents' clients ask you", Long: dialogsHelp,
+		Use: "dialogs [ID]", Short: "list the dialogs of agents' clients that wait for you", Long: dialogsHelp,
 		Example: "pennypost dialogs\npennypost dialogs d-k3x9\npennypost answer d-k3x9 1\npennypost dialogs --json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
 				return cli.Usage("pennypost dialogs takes one id, and %q is another", args[1])
 			case len(args) == 1 && !isDialog(args[0]):
-				return cli.Hinted(cli.Usage("%q is no id of a dialog: those begin with d-", args[0]),
-					"pennypost dialogs lists them")
+				return cli.Hinted(cli.Usage("%q is not the id of a dialog: these begin with d-", args[0]),
+					"to list them: pennypost dialogs")
 			}
 			return nil
 		},
@@ -80,7 +80,7 @@ func (a *app) askedBy(ctx context.Context, word string) (mail.Office, *mail.Card
 		return nil, nil, err
 	case len(list.Cards) == 0:
 		return nil, nil, cli.Hinted(mail.Errorf(mail.NotFound, "no open dialog is called %s: it was answered, or its "+
-			"agent has gone. Nothing was done", word), "pennypost dialogs lists those that are open")
+			"agent has gone. Nothing was done", word), "to list the open ones: pennypost dialogs")
 	case len(list.Cards) == 1:
 		return office, &list.Cards[0], nil
 	}
@@ -100,7 +100,7 @@ func (a *app) dialog(ctx context.Context, word string) error {
 
 func (a *app) listDialogs(list mail.Cards) error {
 	if len(list.Cards) == 0 {
-		a.Own("No agent is at a dialog of its client.")
+		a.Own("No agent has an open dialog.")
 		return nil
 	}
 	rows := make([][]string, 0, len(list.Cards))
@@ -117,7 +117,7 @@ func (a *app) listDialogs(list mail.Cards) error {
 		cli.At(5, cli.AtMost(48)), cli.At(2, nil), cli.At(1, cli.Brief), cli.At(4, nil), cli.At(3, cli.AtMost(16)),
 		cli.At(5, cli.AtMost(20)),
 	}, 1)
-	a.Out.Line("%s", a.Out.Dim("pennypost dialogs ID prints what is asked, and pennypost answer ID N answers it."))
+	a.Out.Line("%s", a.Out.Dim("To see a dialog: pennypost dialogs ID. To answer it: pennypost answer ID N."))
 	return nil
 }
 
@@ -126,10 +126,10 @@ func (a *app) showDialog(c *mail.Card) error {
 	a.Out.Line("%s", a.Out.Bold(cli.OneLine(triage.DialogTitle(c))))
 	a.Out.Line("%s", a.Out.Dim(whoAsks(c)+" · since "+a.Out.Moment(c.Since)))
 	if c.Doubt {
-		a.Out.Line("It may have been answered at its client already: there is nothing that would tell.")
+		a.Out.Line("It may have been answered at its client already: the post office would not know.")
 	}
 	if c.Cut {
-		a.Out.Line("This is not all of it, so it cannot be allowed here. Its terminal shows the rest.")
+		a.Out.Line("The text is incomplete, so it cannot be allowed here. Its terminal shows the rest.")
 	}
 	if c.Path != "" {
 		a.Out.Line("%s", cli.OneLine(c.Path))
@@ -141,13 +141,13 @@ func (a *app) showDialog(c *mail.Card) error {
 		}
 	}
 	if c.Says != "" {
-		a.Out.Line("What the model says of it, which nobody has checked:")
+		a.Out.Line("The model says (unchecked):")
 		a.Out.Barred(exposed(c.Says))
 	}
 	a.showQuestions(c)
 	for i := range c.Behind {
 		w := &c.Behind[i]
-		a.Out.Line("%s", a.Out.Dim("Behind it waits "+cli.OneLine(string(w.Asker))+", since "+a.Out.Moment(w.Since)+
+		a.Out.Line("%s", a.Out.Dim("Next: "+cli.OneLine(string(w.Asker))+", since "+a.Out.Moment(w.Since)+
 			": "+cli.OneLine(w.Subject)))
 	}
 	a.showAnswers(c)
@@ -219,11 +219,11 @@ func (a *app) showQuestions(c *mail.Card) {
 func questionTakes(q *mail.AskedQuestion) string {
 	switch {
 	case q.Several && q.Free:
-		return "One or several, with commas between, or words of your own."
+		return "One or more, separated by commas, or your own words."
 	case q.Several:
-		return "One or several, with commas between."
+		return "One or more, separated by commas."
 	case q.Free:
-		return "Or words of your own."
+		return "Or your own words."
 	}
 	return ""
 }
@@ -238,10 +238,10 @@ func (a *app) showAnswers(c *mail.Card) {
 	for i, o := range triage.DialogChoices(c) {
 		a.answerLine(choiceName(c, i, &o), o.Label, o.Note)
 	}
-	how := "pennypost answer " + id + " N, and words after it where it takes some."
+	how := "pennypost answer " + id + " N, then text where the answer takes some."
 	if _, form := triage.DialogAsks(c); form {
 		how = "pennypost answer " + id + " " + strings.TrimSpace(strings.Repeat("ANSWER ", len(c.Questions))) +
-			": numbers, options or words, one argument for each question."
+			": numbers, options or words, one argument per question."
 	}
 	if c.Beside {
 		how += " Its client shows the dialog too: the first answer wins."

@@ -12,13 +12,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-const grantHelp = `Let the sessions of an agent's client be an agent that their command line, or the file
-.pennypost.toml of their project, names and that they may not be without your word: the
-orchestrator, or somebody who is there already. It counts from their next session on. When one asks
-for it, a card on your desk asks you; answering that records the same.
+const grantHelp = `Let the sessions of an agent's client be an agent that needs your permission: the orchestrator, or
+an agent that already exists. Such a name comes from their command line, or from the file .pennypost.toml
+of their project. The grant applies from their next session on. When a session asks for a name, a card on
+your desk asks you; your answer there records the same grant.
 
-Without --dir it counts wherever the client works, without --client for any client. With --refuse it
-is taken back, or refused before anybody asks.`
+Without --dir the grant applies wherever the client works, without --client to any client. --refuse takes
+it back, or refuses before a session asks.`
 
 func newAgentsGrant(a *app) *cobra.Command {
 	var g mail.Grant
@@ -40,9 +40,9 @@ func newAgentsGrant(a *app) *cobra.Command {
 		},
 	},
 		cli.Flag{Into: &g.Role, Name: "role", About: "`ROLE` that it then has: orchestrator"},
-		cli.Flag{Into: &g.Dir, Name: "dir", About: "only where the client works in `DIRECTORY`, or in its repository"},
+		cli.Flag{Into: &g.Dir, Name: "dir", About: "only if the client works in `DIRECTORY`, or in its repository"},
 		cli.Flag{Into: &g.Client, Name: "client", About: "only for this `CLIENT`: claude, codex, …"},
-		cli.Flag{Into: &refuse, Name: "refuse", About: "take it back, or refuse it"})
+		cli.Flag{Into: &refuse, Name: "refuse", About: "take the grant back, or refuse it"})
 }
 
 func (a *app) showGrant(g mail.Grant) error {
@@ -52,7 +52,7 @@ func (a *app) showGrant(g mail.Grant) error {
 
 func newAgentsGrants(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "grants", Short: "list what sessions may be", Long: "List whom you let sessions be, and whom not.",
+		Use: "grants", Short: "list the grants", Long: "List the grants and refusals.",
 		Example: "pennypost agents grants", Args: cli.NoArgs,
 		RunE: cli.RunAt(a.Service, a.grants),
 	}
@@ -67,7 +67,7 @@ func (a *app) grants(ctx context.Context, svc mail.Service, _ []string) error {
 	list, err := svc.Grants(ctx)
 	return cli.Answer(a.App, grants{list}, err, func(all grants) error {
 		if len(all.Grants) == 0 {
-			a.Out.Line("Nothing is granted. What is said here: pennypost agents grant --help")
+			a.Out.Line("There are no grants. To make one: pennypost agents grant --help")
 		}
 		for _, g := range all.Grants {
 			_ = a.showGrant(g)
@@ -89,7 +89,7 @@ func grantLine(g *mail.Grant) string {
 	}
 	switch {
 	case g.Agent == "" && g.Room == "":
-		return cli.OneLine(g.Dir + " is at home in this room")
+		return cli.OneLine(g.Dir + " belongs to this room")
 	case g.Agent == "":
 		may = strings.Replace(may, " be ", " go", 1)
 	}

@@ -11,16 +11,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-const historyHelp = `List messages of the whole room, whoever they were for, newest last. If you give several
-conditions, all must hold. --search takes words, in any order, which may stand in the middle of others,
-and "phrases" in double quotes, in which any white space is like a space; case does not matter.
-A time is "yesterday", "monday 9:00", "2026-05-10", "2026-05-10 14:00", or how long ago: 2h, 7d. A day
-after --until is included. With --archive, messages that retention has moved to the archive are
-searched too. If more than N messages match, the newest are listed.
+const historyHelp = `List messages of the whole room, for any recipient, newest last. If you give several conditions,
+all must match. --search takes words, in any order, which may be parts of longer words, and "phrases" in
+double quotes, in which any white space matches a space; case does not matter. A time is "yesterday",
+"monday 9:00", "2026-05-10", "2026-05-10 14:00", or an age: 2h, 7d. --until DAY includes that day. With
+--archive, messages that retention has moved to the archive are searched too. If more than N messages
+match, the newest are listed.
 
---all-rooms searches all rooms, for you and not for agents: those that are open, and of the others the
-16 that were used last. The rest are named, and searched one by one with --room. What an earlier page
-begins with is said above the list.`
+--all-rooms searches all open rooms, and the 16 most recently used closed rooms, for you only, not for
+agents. The other rooms are named; search them one by one with --room. The arguments for earlier messages
+are printed above the list.`
 
 type historyFlags struct {
 	q             mail.HistoryQuery
@@ -42,22 +42,22 @@ func newHistory(a *app) *cobra.Command {
 		RunE: cli.RunWith(a.history, &f),
 	},
 		allRoomsFlag(&f.allRooms, "messages of all rooms"),
-		cli.Flag{Into: &f.types, Name: "type", About: "of this `TYPE`; several are joined by commas",
+		cli.Flag{Into: &f.types, Name: "type", About: "of this `TYPE`; separate several with commas",
 			Complete: cli.CompleteTypes},
 		cli.Flag{Into: &f.states, Name: "state",
-			About: "in this `STATE` with at least one recipient now, such as held or dead; " +
-				"several are joined by commas", Complete: cli.OneOf(mail.DeliveryStates()...)},
+			About: "now in this `STATE` for at least one recipient, such as held or dead; separate several with " +
+				"commas", Complete: cli.OneOf(mail.DeliveryStates()...)},
 		cli.Flag{Into: &q.From, Name: "from", About: "from this `ADDRESS` or name", Complete: a.CompleteAgent},
 		cli.Flag{Into: &q.To, Name: "to", About: "to this `ADDRESS` or name", Complete: a.CompleteAgent},
 		cli.Flag{Into: (*string)(&q.Agent), Name: "agent", About: "sent by or delivered to `NAME`",
 			Complete: a.CompleteAgent},
-		cli.Flag{Into: (*string)(&q.Thread), Name: "thread", About: "of the thread that the message `ID` belongs to"},
+		cli.Flag{Into: (*string)(&q.Thread), Name: "thread", About: "of the thread that contains the message `ID`"},
 		cli.Flag{Into: &q.Issue, Name: "issue", About: "of this issue `ID`"},
 		cli.Flag{Into: &f.since, Name: "since", About: "sent at `TIME` or later"},
 		cli.Flag{Into: &f.until, Name: "until", About: "sent before `TIME`, or up to the end of that day"},
 		cli.Flag{Into: &q.Search, Name: "search", About: "with all these `WORDS` in subject or body"},
 		cli.Flag{Into: &q.Open, Name: "open",
-			About: "only what asks and is not settled: neither answered nor declined nor withdrawn"},
+			About: "only open questions: neither answered nor declined nor withdrawn"},
 		cli.Flag{Into: &q.Archive, Name: "archive", About: "search the archive too"},
 		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
 		cli.Flag{Into: &f.before, Name: "before", About: "only messages before this `SEQ`; of all rooms, ROOM:SEQ,…"},
@@ -74,7 +74,7 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 	if f.before != "" {
 		before, err := strconv.ParseUint(f.before, 10, 64)
 		if err != nil {
-			return cli.Usage("--before is %q: write the SEQ of a message of the room", f.before)
+			return cli.Usage("--before %q is not a sequence number; use the SEQ of a message of the room", f.before)
 		}
 		f.q.Before = mail.Seq(before)
 	}
@@ -89,7 +89,7 @@ func (a *app) showHistory(page *mail.Page, onward bool) error {
 	a.sayTrouble(page.Partly)
 	if len(page.Messages) == 0 {
 		if page.Partly == "" {
-			a.Own("No message fits.")
+			a.Own("No message matches.")
 		}
 		return nil
 	}

@@ -12,17 +12,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-const inboxHelp = `List the mail that waits in your mailbox, oldest first. Looking changes nothing: no message is
-marked, and senders see no difference. To print bodies, use pennypost read. --place snoozed lists
-what you have snoozed, --place archived what you have archived.
+const inboxHelp = `List the mail that waits in your mailbox, oldest first. This changes nothing: no message is marked,
+and senders see no difference. To print bodies, use pennypost read. --place snoozed lists your snoozed
+mail, --place archived your archived mail.
 
-What asks you something comes first, with a question mark, also when you have read or archived it:
-until you answer it or decline it (pennypost decline), or whoever asked withdraws it. What you have
-snoozed comes back at its time.
+Questions come first, marked with a question mark, even if you have read or archived them: until you
+answer or decline them (pennypost decline), or their sender withdraws them. Snoozed mail returns at its
+time.
 
---all-rooms lists what waits for you, the user, in all rooms, by conversation: first what needs you
-(open questions, and urgent mail that is not read; urgent, then oldest), then updates, the newest
-first. Reports of type status are one row.`
+--all-rooms lists everything that waits for you, the user, in all rooms, by conversation: first what
+needs you (open questions, and unread urgent mail; urgent, then oldest), then updates, the newest first.
+Reports of type status are combined in one row.`
 
 type inboxFlags struct {
 	q        mail.InboxQuery
@@ -48,12 +48,12 @@ func newInbox(a *app) *cobra.Command {
 	},
 		allRoomsFlag(&f.allRooms, "what waits for you in all rooms, by conversation"),
 		cli.Flag{Into: &q.All, Name: "all", About: "include messages that are read"},
-		cli.Flag{Into: &q.Open, Name: "open", About: "only what waits for an answer"},
+		cli.Flag{Into: &q.Open, Name: "open", About: "only open questions"},
 		cli.Flag{Into: (*string)(&q.Agent), Name: "agent",
 			About:    "look into the mailbox of `NAME` instead of your own",
 			Complete: a.CompleteAgent},
 		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
-		cli.Flag{Into: &f.after, Name: "after", About: "only messages after this `SEQ`; what the last page said"},
+		cli.Flag{Into: &f.after, Name: "after", About: "only messages after this `SEQ`; the previous page gives it"},
 		cli.Flag{Into: (*uint64)(&q.Before), Name: "before", About: "only messages before this `SEQ`"},
 		cli.Flag{Into: &q.Newest, Name: "newest", About: "newest first"},
 		cli.Flag{Into: &q.From, Name: "from", About: "from this `ADDRESS` or name", Complete: a.CompleteAgent},
@@ -105,9 +105,9 @@ func (a *app) showInbox(ctx context.Context, page *mail.Page, f inboxFlags, asks
 		a.Out.Line("Nothing is %s.", f.place)
 		return nil
 	case len(page.Messages) == 0:
-		here := "Nothing waits"
+		here := "Nothing is waiting"
 		if asks {
-			here = "No mail waits"
+			here = "No mail is waiting"
 		}
 		a.nothing(ctx, here, "inbox", mailElsewhere)
 		return nil
@@ -140,7 +140,7 @@ func placeAfter(text string) (mail.Seq, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, cli.Usage("%q is no place in the journal: --after takes the number that the page before named", text)
+		return 0, cli.Usage("%q is not a sequence number: --after takes the number that the previous page gave", text)
 	}
 	return mail.Seq(n), nil
 }

@@ -12,11 +12,11 @@ import (
 )
 
 const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a message again
-changes nothing. If one of several is not there, the others are marked and the exit status is 3.
+changes nothing. If a message does not exist, the others are marked and the exit status is 3.
 
-Archived mail no longer waits, but stays in the history. Snoozed mail is unread, and stays out of
-your inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or "2026-05-10 14:00"; a day
-without a time begins at nine. Reading or archiving it ends that. Agents cannot snooze.
+Archived mail no longer waits, but stays in the history. Snoozed mail is unread, and stays out of your
+inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or "2026-05-10 14:00"; a day without
+a time begins at nine. Reading or archiving the message ends that. Agents cannot snooze.
 
 ` + whichHelp
 
@@ -50,8 +50,7 @@ func newMark(a *app) *cobra.Command {
 				chosen = append(chosen, mail.MarkSnoozed)
 			}
 			if len(chosen) != 1 {
-				return cli.Usage("say which mark: exactly one of --read, --unread, --archived, --unarchived and " +
-					"--snoozed")
+				return cli.Usage("give exactly one mark: --read, --unread, --archived, --unarchived or --snoozed")
 			}
 			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
 		},
@@ -61,7 +60,7 @@ func newMark(a *app) *cobra.Command {
 
 func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
 	if q.All == (len(words) > 0) {
-		return cli.Usage("say which messages: either their ids or --all")
+		return cli.Usage("name the messages: either their ids or --all")
 	}
 	svc, ids, err := a.which(ctx, words)
 	if err != nil {
@@ -84,13 +83,13 @@ func (a *app) showMarked(done *mail.Marked, mark mail.Mark) error {
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string
-	}{{done.Already, "marked before"}, {done.NotYours, "not in your mailbox"}} {
+	}{{done.Already, "already marked"}, {done.NotYours, "not in your mailbox"}} {
 		if len(list.ids) > 0 {
 			a.Out.Line("%s: %s", list.what, cli.Joined(list.ids, " "))
 		}
 	}
 	if n := len(done.Open); n > 0 {
-		a.Out.Line("Still open until answered: %s. To refuse an answer: pennypost decline ID",
+		a.Out.Line("Still open until answered: %s. To decline: pennypost decline ID",
 			cli.Joined(done.Open[:min(n, mail.MaxOpenIDs)], " ")+andMore(n-mail.MaxOpenIDs))
 	}
 	return nil

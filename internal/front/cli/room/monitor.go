@@ -15,14 +15,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-const monitorHelp = `Print a line when there is mail for an agent that is idle: how many messages are unread, and
-never what they say. It is for clients that wake a session for each line of a program that runs
-beside it, as Claude Code's monitors do. While the agent works nothing is printed, because its hooks
-tell it then. As with every door, the agent is rung again if the mail stays unread, and in the end
-the user is told.
+const monitorHelp = `Print a line when an idle agent has mail: the number of unread messages, and never their text. It
+is for clients that wake a session for each line of a program that runs beside it, like Claude Code's
+monitors. While the agent works nothing is printed, because its hooks show the mail then. As with every
+door, the agent is rung again if the mail stays unread, and in the end the user is told.
 
-The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
-directory. It ends when nobody reads its lines any more, or the program that started it has ended.`
+The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this directory.
+The command ends when nobody reads its output, or when the program that started it has ended.`
 
 func newMonitor(a *app) *cobra.Command {
 	return &cobra.Command{

@@ -12,21 +12,21 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-const replyHelp = `Write below a message, to whoever wrote it. Below what asks something it is the answer, and settles
-it. The message is marked read. TEXT comes from the arguments, from --body, or, with neither or with
-"-", from standard input.
+const replyHelp = `Reply to the sender of a message. A reply to a question answers it, and settles it. The message is
+marked read. TEXT comes from the arguments, from --body, or, with neither or with "-", from standard
+input.
 
 ` + whichHelp
 
 const answerHelp = `Answer a question with one of its options, by number or by text, or a review-request with a
-verdict: approved, changes-requested or blocked. pennypost read lists them with their numbers. What you
-write after the option is added to the answer. A question without options takes any TEXT. The question
-is marked read.
+verdict: approved, changes-requested or blocked. pennypost read lists the options with their numbers.
+Text after the option is added to the answer. A question without options takes any TEXT. The question is
+marked read.
 
-ID may also be that of a dialog, d-…: what an agent's client asks you, as pennypost dialogs lists it.
-OPTION is then the number of an answer, its label, or allow or deny, and TEXT goes to the model where
-the answer takes some. Of several questions there is one argument for each: numbers or options, with
-commas between where several may be chosen, or words of your own. The client has the answer at once.
+ID may also be that of a dialog, d-…, which an agent's client shows: see pennypost dialogs. OPTION is
+then the number of an answer, its label, or allow or deny, and TEXT goes to the model where the answer
+takes some. If there are several questions, give one argument for each: numbers or options, separated by
+commas where several may be chosen, or your own words. The client gets the answer immediately.
 
 ` + whichHelp
 
@@ -39,7 +39,7 @@ type replyFlags struct {
 func newReply(a *app) *cobra.Command {
 	var f replyFlags
 	return cli.WithFlags(&cobra.Command{
-		Use: "reply ID|last [TEXT...]", Short: "write to whoever wrote a message", Long: replyHelp,
+		Use: "reply ID|last [TEXT...]", Short: "reply to the sender of a message", Long: replyHelp,
 		Example: "pennypost reply last \"Yes, go on.\"\npennypost reply 2 Spaces\npennypost reply msg_V1StGX < " +
 			"answer.md",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +52,7 @@ func newReply(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed("body")
 			if given && len(args) > 1 {
-				return cli.Usage("the text stands behind the id or after --body, and not at both places")
+				return cli.Usage("give the text either after the id or with --body, not both")
 			}
 			if text := strings.Join(args[1:], " "); text != "" {
 				f.body, given = text, true
@@ -62,9 +62,9 @@ func newReply(a *app) *cobra.Command {
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
 	},
 		cli.Flag{Into: &f.body, Name: "body", About: "`TEXT` in Markdown; \"-\": standard input"},
-		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake whoever it is for"},
+		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake the recipient"},
 		cli.Flag{Into: &f.docs, Name: "doc",
-			About: "`PATH` or PATH@REVISION of a document that belongs to it; repeatable", Each: true})
+			About: "`PATH` or PATH@REVISION of a related document; repeatable", Each: true})
 }
 
 func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) error {
@@ -108,7 +108,7 @@ func (a *app) below(it *mail.Item) (mail.Draft, error) {
 	d := it.Reply(who)
 	d.Issue = it.Issue
 	if len(d.To) == 0 {
-		return d, cli.Hinted(mail.Errorf(mail.Invalid, "the post office wrote %s: there is nobody to reply to", it.ID),
+		return d, cli.Hinted(mail.Errorf(mail.Invalid, "%s is from the post office, which takes no replies", it.ID),
 			"pennypost send --to ADDRESS")
 	}
 	return d, nil
@@ -116,17 +116,17 @@ func (a *app) below(it *mail.Item) (mail.Draft, error) {
 
 func newAnswer(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "answer ID|last OPTION [TEXT...]", Short: "answer a question by one of its options", Long: answerHelp,
+		Use: "answer ID|last OPTION [TEXT...]", Short: "answer a question with one of its options", Long: answerHelp,
 		Example: "pennypost answer 1 2\npennypost answer last Spaces\npennypost answer 3 changes-requested \"See " +
 			"the comments.\"\npennypost answer d-k3x9 allow\npennypost answer d-k3x9 deny \"Not in this branch.\"",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && isDialog(args[0]) {
-				return cli.Hinted(cli.Usage("pennypost answer %s needs an answer: nothing was done", args[0]),
-					"pennypost dialogs "+args[0]+" lists what its client takes")
+				return cli.Hinted(cli.Usage("pennypost answer %s needs an answer. Nothing was done", args[0]),
+					"pennypost dialogs "+args[0]+" lists the answers")
 			}
 			if len(args) < 2 {
 				return cli.Hinted(cli.Usage("pennypost answer needs a question and one of its options"),
-					"pennypost read ID lists the options of a question")
+					"to list the options: pennypost read ID")
 			}
 			return nil
 		},
@@ -140,10 +140,9 @@ func newAnswer(a *app) *cobra.Command {
 	}
 }
 
-const adoptHelp = `Answer a question in the words of a suggestion.
-An answer of somebody who was not asked is a suggestion:
-it settles nothing until the user, or one who was asked, adopts it. pennypost read shows those of a
-question below it.`
+const adoptHelp = `Answer a question in the words of a suggestion. An answer from an agent that was not asked is a
+suggestion: it does not settle the question until the user, or an agent that was asked, adopts it.
+pennypost read shows the suggestions below the question.`
 
 func newAdopt(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -159,8 +158,8 @@ func (a *app) adopt(ctx context.Context, word string) error {
 		return err
 	}
 	if !it.Suggests {
-		return cli.Hinted(mail.Errorf(mail.Invalid, "%s is no suggestion; nothing was sent", it.ID),
-			"pennypost read ID shows those of a question below it")
+		return cli.Hinted(mail.Errorf(mail.Invalid, "%s is not a suggestion. Nothing was sent", it.ID),
+			"to see the suggestions for a question: pennypost read ID")
 	}
 	q, err := svc.Message(ctx, it.ReplyTo)
 	if err != nil {
@@ -184,7 +183,7 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 	}
 	it := question.Item
 	if err := question.Waits(); err != nil {
-		return cli.Hinted(err, "pennypost reply "+word+" TEXT writes below it all the same")
+		return cli.Hinted(err, "pennypost reply "+word+" TEXT still replies to it")
 	}
 	d, err := a.below(it)
 	if err != nil {
@@ -232,7 +231,7 @@ func choose(options []mail.Option, said []string) (chosen mail.Option, more stri
 			}
 			if found >= 0 {
 				return chosen, "", cli.Usage(
-					"%q is the text of one option and the number of another; nothing was sent", text)
+					"%q is the text of one option and the number of another. Nothing was sent", text)
 			}
 			found = n
 		}
@@ -244,7 +243,8 @@ func choose(options []mail.Option, said []string) (chosen mail.Option, more stri
 	for n, o := range options {
 		lines += "\n" + strconv.Itoa(n+1) + "  " + cli.OneLine(o.Answer)
 	}
-	return chosen, "", cli.Usage("%q is none of the options; nothing was sent. They are:%s", strings.Join(said, " "),
+	return chosen, "", cli.Usage("%q is not one of the options. Nothing was sent. They are:%s",
+		strings.Join(said, " "),
 		lines)
 }
 

@@ -27,8 +27,8 @@ func (f laterFlags) parse() (l mail.Later, err error) {
 			return l, err
 		}
 		if l.In = int(time.Duration(in) / time.Second); l.In < 1 {
-			return l, cli.Usage("--in %s is shorter than a second, or has no end: say a time, or leave it out to "+
-				"send now", f.in)
+			return l, cli.Usage("--in %s is shorter than a second, or unlimited; give a time, or omit it to send "+
+				"now", f.in)
 		}
 	}
 	if l.Until, err = mail.ParseWhen(f.until, time.Now(), mail.Ahead); err != nil {
@@ -36,8 +36,7 @@ func (f laterFlags) parse() (l mail.Later, err error) {
 	}
 	if l.Every, l.Zone = f.every, f.zone; l.Every != "" && l.Zone == "" {
 		if l.Zone = config.LocalZone(os.LookupEnv); l.Zone == "" {
-			return l, cli.Usage("this machine does not say in which time zone it is: say it with --zone, as in " +
-				"--zone Europe/Berlin")
+			return l, cli.Usage("the time zone of this machine is unknown: add it, as in --zone Europe/Berlin")
 		}
 	}
 	return l, nil
@@ -52,14 +51,14 @@ func dueTime(at mail.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-const scheduledHelp = `List what waits to be sent: its id, when it is sent, by whom, to whom and what about. You see
-all of it, an agent its own. A message waits if it was sent with --at, --in or --every. It is sent
-once, also if the post office was off at its time; what was due several times meanwhile is sent as
-one.`
+const scheduledHelp = `List the mail that waits to be sent: its id, time, sender, recipients and subject. You see all
+of it, an agent sees its own. A message waits if it was sent with --at, --in or --every. It is sent once,
+even if the post office was off at its time; if several times have passed meanwhile, it is sent once for
+all of them.`
 
 func newScheduled(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "scheduled", Short: "what waits to be sent later", Long: scheduledHelp,
+		Use: "scheduled", Short: "list the mail that waits to be sent", Long: scheduledHelp,
 		Example: "pennypost scheduled\npennypost scheduled move msg_V1StGXR8_Z5jdHi6B-myT --in 2h\n" +
 			"pennypost scheduled cancel msg_V1StGXR8_Z5jdHi6B-myT",
 		Args: cli.NoArgs,
@@ -77,7 +76,7 @@ func allScheduled(s mail.Service, ctx context.Context, _ struct{}) (mail.Schedul
 
 func (a *app) showScheduled(list mail.ScheduledList) error {
 	if len(list.Scheduled) == 0 {
-		a.Out.Line("Nothing waits to be sent.")
+		a.Out.Line("Nothing is scheduled.")
 		return nil
 	}
 	rows := make([][]string, 0, len(list.Scheduled))
@@ -103,9 +102,9 @@ func (a *app) showScheduled(list mail.ScheduledList) error {
 
 func newScheduledCancel(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel ID...", Short: "take back what waits to be sent",
-		Long: "Take back what waits to be sent. Its text is not kept.",
-		Args: cli.SomeArgs("what to take back: the ids that pennypost scheduled lists"),
+		Use: "cancel ID...", Short: "cancel scheduled mail",
+		Long: "Cancel scheduled mail. Its text is not kept.",
+		Args: cli.SomeArgs("what to cancel: the ids that pennypost scheduled lists"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			svc, err := a.Service(cmd.Context())
 			if err != nil {
@@ -116,7 +115,7 @@ func newScheduledCancel(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return a.Said(nil, struct{}{}, "It is not sent.")
+			return a.Said(nil, struct{}{}, "It will not be sent.")
 		},
 	}
 }
@@ -124,8 +123,8 @@ func newScheduledCancel(a *app) *cobra.Command {
 func newScheduledMove(a *app) *cobra.Command {
 	var f laterFlags
 	return cli.WithFlags(&cobra.Command{
-		Use: "move ID", Short: "send it at another time",
-		Long: "Send what waits at another time. What is sent again and again keeps its times after that.",
+		Use: "move ID", Short: "change the time of scheduled mail",
+		Long: "Send scheduled mail at another time. A repeated message keeps its later times.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			l, err := f.parse()
@@ -135,7 +134,7 @@ func newScheduledMove(a *app) *cobra.Command {
 			r := mail.Rescheduling{ID: mail.ID(ids[0]), At: l.At, In: l.In}
 			return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Reschedule, r,
 				func(c mail.Scheduled) error {
-					a.Out.Line("It is sent at %s.", dueTime(c.At))
+					a.Out.Line("It will be sent at %s.", dueTime(c.At))
 					return nil
 				})
 		},

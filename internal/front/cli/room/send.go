@@ -24,17 +24,16 @@ import (
 
 const sendHelp = `Send a message. It is on the disk when the command returns.
 
-An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the
-bare name of an agent. If you give several addresses, each recipient gets the message once.
-ADDRESS@ROOM is in another room. Further addresses may follow as arguments.
+An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the bare
+name of an agent. If you give several addresses, each recipient gets the message once. ADDRESS@ROOM is in
+another room. Further addresses may follow as arguments.
 
-The body comes from --body, from the last argument where that is no address (it has a space in it, or
-nobody is called so), or from standard input. The type decides who is woken; without one it is
-custom, with --option a question, and with --verdict a review-result. The types are
+The body comes from --body, from the last argument if that is not an address (it contains a space, or no
+agent has that name), or from standard input. The type decides who is woken; the default is custom, with
+--option question, and with --verdict review-result. The types are
 %s.
 
-The answer names each recipient, how far the message has got, and whether the recipient will be
-woken.`
+The answer names each recipient, how far the message has got, and whether the recipient will be woken.`
 
 const sendExamples = `pennypost send builder "Please rebase."
 pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
@@ -74,28 +73,28 @@ func newSend(a *app) *cobra.Command {
 		cli.Flag{Into: &f.to, Name: "to", About: "`ADDRESS` to send to; repeatable",
 			Complete: a.CompleteAddress, Each: true},
 		cli.Flag{Into: &f.draft.Type, Name: "type", About: "`TYPE` of the message", Complete: cli.CompleteTypes},
-		cli.Flag{Into: &f.draft.Subject, Name: "subject", About: "`LINE` that says what it is about"},
+		cli.Flag{Into: &f.draft.Subject, Name: "subject", About: "`LINE` with the subject"},
 		cli.Flag{Into: &f.body, Name: "body", About: "`TEXT` in Markdown; \"-\", or no --body: standard input"},
 		cli.Flag{Into: (*string)(&f.draft.ReplyTo), Name: "reply-to",
 			About:    "`ID` of the message that this one answers",
 			Complete: a.CompleteMessages(mail.InboxQuery{All: true})},
-		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake whoever it is for"},
+		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake the recipients"},
 		cli.Flag{Into: &f.ttl, Name: "ttl", About: "expire if unread after `DURATION`: 30m, 4h, 7d"},
-		cli.Flag{Into: &f.draft.Issue, Name: "issue", About: "`ID` of an issue that it belongs to"},
+		cli.Flag{Into: &f.draft.Issue, Name: "issue", About: "`ID` of a related issue"},
 		cli.Flag{Into: &f.metadata, Name: "metadata", About: "`JSON` object for programs"},
 		cli.Flag{Into: &f.options, Name: "option", About: "`ANSWER` that a question offers; repeatable", Each: true},
 		cli.Flag{Into: &f.verdict, Name: "verdict",
-			About:    "what a review found: `VERDICT` approved, changes-requested or blocked",
+			About:    "the `VERDICT` of a review: approved, changes-requested or blocked",
 			Complete: cli.OneOf(mail.Verdicts()...)},
 		cli.Flag{Into: &f.docs, Name: "doc",
-			About: "`PATH` or PATH@REVISION of a document that belongs to it; repeatable", Each: true},
+			About: "`PATH` or PATH@REVISION of a related document; repeatable", Each: true},
 		cli.Flag{Into: &f.present, Name: "present", About: "with all or a tag: reach only agents that are live now"},
 		cli.Flag{Into: &f.draft.Key, Name: "key",
-			About: "`KEY` of this message: a second send with it sends nothing new"},
+			About: "idempotency `KEY`: sending again with the same key sends nothing new"},
 		cli.Flag{Into: &f.later.at, Name: "at", About: "send it at this `TIME`: 14:30, \"tomorrow 9:00\", RFC 3339"},
 		cli.Flag{Into: &f.later.in, Name: "in", About: "send it after this `DURATION`: 20m, 2h, 1d"},
 		cli.Flag{Into: &f.later.every, Name: "every",
-			About: "send it again and again, as a `LINE` of cron says: \"0 9 * * mon-fri\""},
+			About: "send it repeatedly, on a cron `LINE`: \"0 9 * * mon-fri\""},
 		cli.Flag{Into: &f.later.until, Name: "until", About: "with --every: not after this `TIME`"},
 		cli.Flag{Into: &f.later.zone, Name: "zone",
 			About: "with --every: time zone of LINE, as in `ZONE` Europe/Berlin; default: this machine's"})
@@ -126,8 +125,8 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	}
 	err = a.post(ctx, svc, d, "")
 	if typed {
-		err = cli.HintedIf(mail.NotFound, err, "a text of several words stands in quotes: pennypost send ADDRESS "+
-			"\"TEXT\"; pennypost agents lists who is there")
+		err = cli.HintedIf(mail.NotFound, err, "quote a text of several words: pennypost send ADDRESS \"TEXT\"; "+
+			"to list the agents: pennypost agents")
 	}
 	return err
 }
@@ -145,8 +144,8 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 	case found || !spaced && (strings.ContainsAny(last, ":@") || slices.Contains(alwaysThere, last)):
 		return false, nil
 	case len(words) == 1 && spaced:
-		return false, cli.Hinted(cli.Usage("nobody to send to: %q is the text", last),
-			"pennypost send ADDRESS "+cli.Quoted(last)+"; pennypost agents lists who is there")
+		return false, cli.Hinted(cli.Usage("no recipient: %q is the text", last),
+			"pennypost send ADDRESS "+cli.Quoted(last)+"; to list the agents: pennypost agents")
 	case len(words) == 1:
 		return false, nil // the room reports that there is no such agent
 	case spaced:
@@ -166,7 +165,7 @@ func mistyped(ctx context.Context, svc mail.Service, words []string) error {
 	}
 	if near := policy.Nearest(last, names, 1); err == nil && len(near) > 0 {
 		err = cli.Hinted(cli.Usage("is %q the text, or did you mean %s? Nothing was sent", last, near[0]),
-			"as the text it is: pennypost send "+cli.Quoted(words[0])+" --body "+cli.Quoted(last))
+			"if it is the text: pennypost send "+cli.Quoted(words[0])+" --body "+cli.Quoted(last))
 	}
 	return err
 }
@@ -186,7 +185,7 @@ func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below st
 	sent, err := svc.Send(ctx, d)
 	_, unsent := errors.AsType[*cli.Hint](err) // there is no post office to send it
 	if code := mail.CodeOf(err); !unsent && (code == mail.Unavailable || code == mail.Timeout) {
-		return cli.Hinted(err, "sent again with --key "+d.Key+" it is one message, should this one have arrived")
+		return cli.Hinted(err, "retry with --key "+d.Key+"; if this message has arrived, it is not sent twice")
 	}
 	if err != nil {
 		return err
@@ -201,7 +200,7 @@ func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below st
 	}
 	if n := mail.CountStates(sent.Recipients)[mail.NotSent]; n > 0 {
 		return cli.Hinted(mail.Errorf(mail.Unavailable, "%d of %d recipients did not get it", n, len(sent.Recipients)),
-			"sent again with --key "+d.Key+" it reaches them, and nobody twice")
+			"retry with --key "+d.Key+" to reach the others; no recipient gets it twice")
 	}
 	return nil
 }
@@ -214,8 +213,8 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 	d := f.draft
 	d.To = f.to
 	if len(f.to) == 0 {
-		return d, cli.Hinted(cli.Usage("nobody to send to"),
-			"pennypost send --to ADDRESS; pennypost agents lists who is there")
+		return d, cli.Hinted(cli.Usage("no recipient"),
+			"pennypost send --to ADDRESS; to list the agents: pennypost agents")
 	}
 	if f.urgent {
 		d.Priority = string(mail.Urgent)
@@ -237,7 +236,7 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 			return d, err
 		}
 		if d.TTLSeconds = int64(time.Duration(ttl) / time.Second); d.TTLSeconds < 1 {
-			return d, cli.Usage("--ttl %s is shorter than a second or has no end; leave it out for the default", f.ttl)
+			return d, cli.Usage("--ttl %s is shorter than a second or unlimited; omit it for the default", f.ttl)
 		}
 	}
 	var err error
@@ -255,16 +254,15 @@ func (f *sendFlags) describe(d *mail.Draft) error {
 	if len(f.options) > 0 {
 		d.Type = cmp.Or(d.Type, string(mail.Question))
 		if !mail.Type(d.Type).Asks() {
-			return cli.Usage("a %s asks nothing, so it has no --option: leave out --type, or say --type "+
+			return cli.Usage("a %s is not a question and takes no --option: omit --type, or use --type "+
 				"question", d.Type)
 		}
 		if err := setMember(&d.Metadata, "options", f.options); err != nil {
 			return err
 		}
 		if n := len(d.Metadata.Options()); n != len(f.options) {
-			return cli.Usage("of %s only %d can be offered: an option is a text of up to 500 bytes, there are 12 at "+
-				"most, and no "+
-				"two are the same", wording.Plural(len(f.options), "option"), n)
+			return cli.Usage("of %s only %d can be offered: use at most 12 options, each of up to 500 bytes and "+
+				"different from the others", wording.Plural(len(f.options), "option"), n)
 		}
 	}
 	if f.verdict == "" {
@@ -272,7 +270,7 @@ func (f *sendFlags) describe(d *mail.Draft) error {
 	}
 	d.Type = cmp.Or(d.Type, string(mail.ReviewResult))
 	if !mail.Type(d.Type).Rule().Verdict {
-		return cli.Usage("a %s has no --verdict: leave out --type, or say --type review-result", d.Type)
+		return cli.Usage("a %s takes no --verdict: omit --type, or use --type review-result", d.Type)
 	}
 	return setMember(&d.Metadata, "verdict", f.verdict)
 }
@@ -286,7 +284,7 @@ func setMember(m *mail.Metadata, name string, value any) error {
 		}
 	}
 	if _, is := members[name]; is {
-		return cli.Usage("--metadata says %q too: say it once", name)
+		return cli.Usage("--metadata also contains %q: give it once", name)
 	}
 	members[name] = value
 	text, err := jsonx.Marshal(members)
@@ -319,7 +317,8 @@ func (a *app) readBody() (string, error) {
 func (a *app) showSent(s mail.Sent, below string) {
 	if k := s.Kept; k != nil {
 		a.Out.Line("%s, with key %s", a.Out.Bold("kept on this machine"), k.Key)
-		a.Out.Line("  It goes when the way to room %s is back, and nobody has it yet. What is kept: pennypost outbox",
+		a.Out.Line("  It is sent when room %s is reachable again; no recipient has it yet. To list such mail: "+
+			"pennypost outbox",
 			k.Room)
 		return
 	}
@@ -332,7 +331,7 @@ func (a *app) showSent(s mail.Sent, below string) {
 	}
 	a.Out.Line("%s", line)
 	if s.Due != 0 {
-		a.Out.Line("  It is sent at %s. Take it back: pennypost scheduled cancel %s", dueTime(s.Due), s.ID)
+		a.Out.Line("  It will be sent at %s. To cancel: pennypost scheduled cancel %s", dueTime(s.Due), s.ID)
 	}
 	rows := make([][]string, 0, len(s.Recipients))
 	for _, d := range s.Recipients {

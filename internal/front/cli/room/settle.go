@@ -11,32 +11,32 @@ import (
 	"pennypost/internal/mail"
 )
 
-const declineHelp = `Refuse to answer a question, or to review. Whoever asked gets your refusal as the answer, and is
-woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or archiving a
-question does not settle it.
+const declineHelp = `Decline to answer a question or to review. The sender gets your refusal as the answer, and is
+woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or archiving a question
+does not settle it.
 
 ` + whichHelp
 
-const withdrawHelp = `Withdraw a question that you no longer want answered. Those who were asked see that it was
-withdrawn; it counts as unread no more, and wakes nobody. Only whoever asked, and the user, may
-withdraw a question.`
+const withdrawHelp = `Withdraw a question that you no longer want answered. Its recipients see that it was withdrawn;
+it no longer counts as unread, and wakes no agent. Only its sender, and the user, may withdraw a
+question.`
 
-const waitingHelp = `List who waits for whom, by the questions, reviews, plans and permissions that are open, the
-longest wait first, and how many more there are. If the one who is waited for waits too, the chain
-is shown to its end; a circle is named, whichever of their questions leads round it. --all-rooms lists
-all rooms, for you and not for agents; closed rooms are listed as they stood.`
+const waitingHelp = `List who waits for whom because of open questions, reviews, plans and permissions, the longest
+wait first. If the one who should answer also waits, the whole chain is shown; a circle is named,
+whichever of its questions closes it. --all-rooms lists all rooms, for you only, not for agents; closed
+rooms are listed as they were.`
 
 func newDecline(a *app) *cobra.Command {
 	reason := mail.DeclinedBody
 	return cli.WithFlags(&cobra.Command{
-		Use: "decline ID", Short: "refuse to answer a question; whoever asked is told", Long: declineHelp,
+		Use: "decline ID", Short: "decline to answer a question; its sender is told", Long: declineHelp,
 		Example: "pennypost decline msg_V1StGXR8_Z5jdHi6B-myT --reason \"Not now\"",
 		Args:    cli.NArgs(1, "the id of one question"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.decline(cmd.Context(), args[0], reason)
 		},
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{Open: true}),
-	}, cli.Flag{Into: &reason, Name: "reason", About: "`TEXT` for whoever asked"})
+	}, cli.Flag{Into: &reason, Name: "reason", About: "`TEXT` for the sender"})
 }
 
 func (a *app) decline(ctx context.Context, arg, reason string) error {
@@ -46,14 +46,14 @@ func (a *app) decline(ctx context.Context, arg, reason string) error {
 	}
 	d, err := question.Decline(reason)
 	if err != nil {
-		return cli.Hinted(err, "pennypost inbox --open lists what does")
+		return cli.Hinted(err, "to list open questions: pennypost inbox --open")
 	}
 	return a.settle(ctx, svc, d, question.Item)
 }
 
 func newWithdraw(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "withdraw ID", Short: "take back a question that is open", Long: withdrawHelp,
+		Use: "withdraw ID", Short: "withdraw an open question", Long: withdrawHelp,
 		Example: "pennypost withdraw msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one question"),
 		RunE:              cli.RunOne(a.withdraw),
 		ValidArgsFunction: a.CompleteOwnQuestions,
@@ -92,7 +92,7 @@ func newWaiting(a *app) *cobra.Command {
 func (a *app) waiting(ctx context.Context, q mail.WaitingQuery) error {
 	return cli.Ask(ctx, a.App, a.Existing, mail.Service.Waiting, q, func(list mail.WaitingList) error {
 		if len(list.Waiting) == 0 {
-			a.nothing(ctx, "Nobody waits for an answer", "waiting", waitsElsewhere)
+			a.nothing(ctx, "Nobody is waiting for an answer", "waiting", waitsElsewhere)
 			return nil
 		}
 		return a.showWaiting(list)

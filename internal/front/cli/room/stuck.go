@@ -15,20 +15,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-const stuckHelp = `List the mail that does not move, why, and what to type to mend it: what is held because nobody has
-the role, dead letters of agents that are gone, what an agent should have looked at by now, and what
-expired unread. Agents that wait for what another holds, or for each other in a circle, are named too,
-and what was erased and is not yet gone from every machine.
+const stuckHelp = `List the mail that does not move, with the reason and the command that helps: mail held because no
+agent has the role, dead letters of agents that are gone, mail that an agent should have looked at by
+now, and mail that expired unread. Also named are agents that wait for claims of others, agents that wait
+for each other in a circle, and erased messages that are not yet gone from every machine.
 
-The messages are numbered: pennypost read 1 prints the first. --all-rooms lists all rooms, for you and
-not for agents; closed rooms are listed as they stood.`
+The messages are numbered: pennypost read 1 prints the first. --all-rooms lists all rooms, for you only,
+not for agents; closed rooms are listed as they were.`
 
 func newStuck(a *app) *cobra.Command {
 	var q mail.StuckQuery
 	var kind string
 	var all bool
 	return cli.WithFlags(&cobra.Command{
-		Use: "stuck", Short: "list the mail that does not move, and what mends it", Long: stuckHelp,
+		Use: "stuck", Short: "list the mail that does not move, and how to fix it", Long: stuckHelp,
 		Example: "pennypost stuck\npennypost stuck --kind held\npennypost stuck --for agent:builder", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if q.Kind, err = mail.ParseStuckKind(kind); err != nil {
@@ -47,7 +47,7 @@ func newStuck(a *app) *cobra.Command {
 		cli.Flag{Into: &kind, Name: "kind", About: "only this `KIND`: asking, claim, held, dead, waiting or expired",
 			Complete: cli.OneOf(mail.StuckKinds()...)},
 		cli.Flag{Into: (*string)(&q.For), Name: "for",
-			About: "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"},
+			About: "only mail for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"},
 		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` groups of each kind, up to 1000; default 50"},
 		cli.Flag{Into: &q.Mail, Name: "mail", About: "at most `N` messages of each group, up to 1000; default 5"})
 }
@@ -91,7 +91,7 @@ func (a *app) showAllStuck(ctx context.Context, svc mail.Service, list mail.Stuc
 		a.Out.Line("  Answering one of their questions ends it: %s", a.Out.Bold("pennypost waiting"))
 	}
 	if len(erasing) > 0 {
-		a.Out.Line("%s", a.Out.Bold("Not erased everywhere: a machine has yet to do its part"))
+		a.Out.Line("%s", a.Out.Bold("Not erased everywhere: waiting for a machine"))
 	}
 	for _, e := range erasing {
 		a.Out.Line("  %s is hidden everywhere, but %s.", e.Message, e.Why())
@@ -127,15 +127,15 @@ func stuckTitle(k mail.StuckKind) string {
 	case mail.StuckAsking:
 		return "At a dialog of its client: only you can answer"
 	case mail.StuckClaim:
-		return "Waits for what another holds: told when it is free"
+		return "Waits for a claim of another agent: told when it is free"
 	case mail.StuckHeld:
-		return "Nobody has the role: kept until an agent takes it"
+		return "No agent has the role: kept until one takes it"
 	case mail.StuckDead:
-		return "Dead letters: the reader is gone and never read them"
+		return "Dead letters: the agent is gone and never read them"
 	case mail.StuckWaiting:
-		return "Not looked at: this should have woken its reader"
+		return "Not looked at: this should have woken the agent"
 	}
-	return "Expired before anybody had read it"
+	return "Expired unread"
 }
 
 // showStuck prints the groups, with their messages numbered consecutively.
@@ -229,7 +229,7 @@ func (a *app) showStuckClaim(g *mail.StuckGroup) {
 
 // heldBy says who holds a claim, since when and why.
 func (a *app) heldBy(h *mail.Holding) string {
-	text := "which " + cli.OneLine(string(h.Agent)) + " holds since " + a.Out.Moment(h.Since)
+	text := "which " + cli.OneLine(string(h.Agent)) + " has claimed since " + a.Out.Moment(h.Since)
 	if h.Why != "" {
 		text += ", for: " + cli.OneLine(h.Why)
 	}
@@ -249,7 +249,7 @@ func (a *app) showStuckMail(g *mail.StuckGroup, numbers []string, least int) {
 
 // whyStuck says why a group does not move, by its first message, and the commands that help.
 func (a *app) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why string, mends []string) {
-	const tell = "pennypost reply NUMBER TEXT tells whoever wrote it"
+	const tell = "to tell the sender: pennypost reply NUMBER TEXT"
 	attach := "pennypost attach " + cli.Quoted(string(ag.Name))
 	state := "It is " + string(ag.State)
 	if ag.Since != 0 {
@@ -263,18 +263,19 @@ func (a *app) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why
 	case g.Kind == mail.StuckDead && ag.Name == "":
 		return "It is no longer on the roster.", []string{tell}
 	case g.Kind == mail.StuckDead:
-		return state + ". If it comes back, it finds them.", []string{attach, tell}
+		return state + ". If it returns, it gets them.", []string{attach, tell}
 	case ag.State == mail.Frozen:
 		return state + ".", []string{"pennypost agents update " + cli.Quoted(string(ag.Name)) + " --state idle"}
 	case d.Wake == mail.WakeAway:
-		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back.", []string{tell}
+		return "It is on " + string(d.Machine) + ", which is away. It is woken when that machine returns.",
+			[]string{tell}
 	case d.Wake == mail.WakeNoDoor && ag.State != mail.Gone:
 		mends = []string{"pennypost doctor", attach}
 		client := config.BareClient(ag.Client)
 		if _, err := install.Find(client); err == nil {
 			mends = append([]string{"pennypost install " + client}, mends...)
 		}
-		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.", mends
+		return state + ", and cannot be woken. It sees its mail when its next turn begins.", mends
 	}
 	return a.whyAsleep(d, state, attach, tell)
 }
@@ -285,15 +286,16 @@ func (a *app) whyAsleep(d mail.Delivery, state, attach, tell string) (why string
 	case d.Wake == mail.WakeTurnEnd:
 		return state + ", and looks when its turn ends.", mends
 	case d.Wake == mail.WakeNoDoor:
-		return state + ", and nothing is known that could bring it back.", mends
+		return state + ", and no way to wake it is known.", mends
 	case d.Wake == mail.WakeDeferred:
-		return "Ringing it has been in vain; it is not rung before " + d.PutOff.Std().Local().Format("15:04") + ".",
+		return "Ringing it had no effect; it is not rung before " + d.PutOff.Std().Local().Format("15:04") + ".",
 			mends
 	case d.Wake == mail.WakeBroken:
-		return "Its turn was broken off; it is not rung before " + d.PutOff.Std().Local().Format("15:04:05") + ".",
+		return "Its turn was interrupted; it is not rung before " + d.PutOff.Std().Local().Format("15:04:05") + ".",
 			mends
 	case d.State == mail.Notified && d.Door == mail.HookDoor:
-		return "Its client was handed this at " + a.Out.Moment(d.At) + ", and no turn of it has shown it since.", mends
+		return "Its client got this at " + a.Out.Moment(d.At) + ", but has not shown it in a turn " +
+			"since.", mends
 	case d.State == mail.Notified:
 		return "It was rung through " + cli.OneLine(d.Door) + " at " + a.Out.Moment(d.At) + ", and has not looked.",
 			mends
@@ -301,5 +303,5 @@ func (a *app) whyAsleep(d mail.Delivery, state, attach, tell string) (why string
 		return "It is on " + string(d.Machine) + ", whose post office wakes it. That has not worked yet.",
 			[]string{tell}
 	}
-	return "It could be woken through " + cli.OneLine(d.Wake) + ", and that has not worked yet.", mends
+	return "It can be woken through " + cli.OneLine(d.Wake) + ", but that has not worked yet.", mends
 }

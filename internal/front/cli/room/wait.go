@@ -11,12 +11,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. A message
-that is already there counts. When the time is over the exit status is 4. The message stays unread;
-the sender can see that its text was presented to you.
+const waitHelp = `Wait for an unread message in your mailbox, print it, and exit with status 0. A message that is
+already there counts. After the timeout the exit status is 4. The message stays unread; the sender can
+see that its text was presented to you.
 
-With --until it waits for something else: 'agent:NAME idle' (its turn is over, or it has gone),
-'path FILE free' (nobody else holds it: see pennypost claims), or 'question ID settled'.`
+With --until, wait for something else: 'agent:NAME idle' (its turn is over, or it has gone), 'path FILE
+free' (nobody else holds it: see pennypost claims), or 'question ID settled'.`
 
 // oneLook is the shortest wait: long enough for the post office to report a message that is already there.
 const oneLook = 100 * time.Millisecond
@@ -31,18 +31,18 @@ type waitFlags struct {
 func newWait(a *app) *cobra.Command {
 	f := waitFlags{timeout: "10m"}
 	return cli.WithFlags(&cobra.Command{
-		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
+		Use: "wait", Short: "wait for a message; exit 4 if none came", Long: waitHelp,
 		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to " +
 			"msg_V1StGXR8_Z5jdHi6B-myT\npennypost wait --until 'agent:builder idle'",
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.wait, &f),
 	},
-		cli.Flag{Into: &f.types, Name: "type", About: "only messages of this `TYPE`; several are joined by commas",
+		cli.Flag{Into: &f.types, Name: "type", About: "only messages of this `TYPE`; separate several with commas",
 			Complete: cli.CompleteTypes},
 		cli.Flag{Into: (*string)(&f.q.ReplyTo), Name: "reply-to", About: "only answers to the message `ID`"},
 		cli.Flag{Into: &f.timeout, Name: "timeout", About: "wait for `DURATION`, or \"forever\""},
 		cli.Flag{Into: &f.until, Name: "until",
-			About: "wait for this `CONDITION` in place of a message"},
+			About: "wait for this `CONDITION` instead of a message"},
 		cli.Flag{Into: (*uint64)(&f.q.After), Name: "after", About: "only messages after this `SEQ`"})
 }
 
@@ -95,7 +95,7 @@ func waitFor(ctx context.Context, svc mail.Service, q mail.WaitQuery, timeout co
 		return it, ctx.Err()
 	case mail.CodeOf(err) == mail.Timeout:
 		return it, cli.Hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout),
-			"pennypost history shows what came earlier")
+			"to see earlier messages: pennypost history")
 	}
 	return it, err
 }

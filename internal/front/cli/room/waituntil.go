@@ -23,7 +23,7 @@ func (a *app) waitUntil(ctx context.Context, f waitFlags) error {
 	case len(words) == 3 && (words[0] == "path" && words[2] == "free" || words[0] == "question" &&
 		words[2] == "settled"):
 	default:
-		return cli.Usage("%q is nothing to wait for: say 'agent:NAME idle', 'path FILE free' or 'question ID settled'",
+		return cli.Usage("%q is not a condition: use 'agent:NAME idle', 'path FILE free' or 'question ID settled'",
 			f.until)
 	}
 	svc, err := a.Service(ctx)
@@ -42,7 +42,7 @@ func (a *app) waitUntil(ctx context.Context, f waitFlags) error {
 	default:
 		err = watchUntil(ctx, svc, timeout, questionSettled(svc, mail.ID(words[1])))
 	}
-	return a.Said(err, struct{}{}, "It is so: %s", cli.OneLine(f.until))
+	return a.Said(err, struct{}{}, "Condition met: %s", cli.OneLine(f.until))
 }
 
 // agentIdle reports whether an agent's turn is over.
@@ -50,7 +50,7 @@ func agentIdle(svc mail.Service, name mail.Name) func(context.Context) (bool, er
 	return func(ctx context.Context) (bool, error) {
 		one, found, err := mail.OneAgent(ctx, svc, name)
 		if err == nil && !found {
-			err = mail.Errorf(mail.NotFound, "there is no agent %q: nothing was waited for", name)
+			err = mail.Errorf(mail.NotFound, "there is no agent %q. The command did not wait", name)
 		}
 		return err == nil && (one.State == mail.Idle || one.State == mail.Gone), err
 	}
@@ -91,7 +91,7 @@ func watchUntil(ctx context.Context, svc mail.Service, timeout config.Duration,
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case watching.Err() != nil:
-				return mail.Errorf(mail.Timeout, "that was not so within %s", timeout)
+				return mail.Errorf(mail.Timeout, "the condition was not met within %s", timeout)
 			}
 			return err
 		}

@@ -11,13 +11,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-const watchHelp = `Print mail as it is sent, until ^C: when, from whom and to whom, its type, what it is about and how
-it begins. --all prints everything that happens in the room: receipts, changes of the roster and what
-is settled too, each with its place in the journal (SEQ).
+const watchHelp = `Print mail as it is sent, until ^C: its time, sender, recipients, type, subject and the beginning
+of its text. --all prints every event of the room, including receipts, changes of the roster and answers,
+each with its sequence number (SEQ).
 
 The watch continues when the post office is restarted. To continue later where a watch ended, give the
-last SEQ to --after; --after 0 begins with the first event there is. In a pipe and with --json, mail
-has its SEQ and its id too.
+last SEQ to --after; --after 0 begins with the first event. In a pipe and with --json, mail also has its
+SEQ and its id.
 
 Watching marks nothing.`
 
@@ -36,19 +36,19 @@ func newWatch(a *app) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.after < 0 && cmd.Flags().Changed("after") {
-				return cli.Usage("--after %d is not a place in the journal", f.after)
+				return cli.Usage("--after %d is not a sequence number", f.after)
 			}
 			return a.watch(cmd.Context(), f)
 		},
 	},
 		cli.Flag{Into: &f.after, Name: "after", About: "begin after this `SEQ`; default: now"},
-		cli.Flag{Into: &f.all, Name: "all", About: "everything that happens, not only mail"},
+		cli.Flag{Into: &f.all, Name: "all", About: "every event, not only mail"},
 		cli.Flag{Into: &f.from, Name: "from",
-			About:    "only mail from this `ADDRESS` or name; several are joined by commas",
+			About:    "only mail from this `ADDRESS` or name; separate several with commas",
 			Complete: a.CompleteAgent},
-		cli.Flag{Into: &f.to, Name: "to", About: "only mail to this `ADDRESS` or name; several are joined by commas",
+		cli.Flag{Into: &f.to, Name: "to", About: "only mail to this `ADDRESS` or name; separate several with commas",
 			Complete: a.CompleteAddress},
-		cli.Flag{Into: &f.kind, Name: "type", About: "only mail of this `TYPE`; several are joined by commas",
+		cli.Flag{Into: &f.kind, Name: "type", About: "only mail of this `TYPE`; separate several with commas",
 			Complete: cli.CompleteTypes})
 	cmd.Flags().Lookup("after").DefValue = "" // -1 is internal
 	return cmd
@@ -199,11 +199,11 @@ func dialogWords(c *mail.DialogChange) string {
 	}
 	switch {
 	case c.Outcome == "" && c.Doubt:
-		return who + ": perhaps answered at its client: " + about
+		return who + ": may have been answered at its client: " + about
 	case c.Outcome == "":
 		return who + " asks you: " + about
 	case c.Outcome == mail.DialogEnded:
-		return who + " asks no more: " + about
+		return who + " no longer asks: " + about
 	case c.By == "":
 		return who + ": " + string(c.Outcome) + " at its client: " + about
 	}

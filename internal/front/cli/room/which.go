@@ -13,9 +13,9 @@ import (
 )
 
 // whichHelp explains how to name messages in a command.
-const whichHelp = `ID is the id of a message or how it begins, its number in the list that this terminal was shown
-last (in the last 12 hours), or "last": the newest message of your mailbox that this terminal was
-shown, or else the newest that came.`
+const whichHelp = `ID is the id of a message or the beginning of one, its number in the last list on this terminal
+(for 12 hours), or "last": the newest message of your mailbox that this terminal has shown, or else the
+newest that came.`
 
 // candidates is how many messages are named if several ids begin with the same text.
 const candidates = 5
@@ -72,16 +72,16 @@ func (a *app) numbered(word string) (shownMessage, error) {
 	n, _ := strconv.Atoi(word)
 	if n < 1 || n > len(s.Messages) {
 		return shownMessage{}, cli.Hinted(mail.Errorf(mail.NotFound,
-			"there is no number %d: the list that this terminal was "+
-				"shown last has %s", n, wording.Plural(len(s.Messages), "message")),
-			"pennypost inbox lists what waits")
+			"there is no number %d: the last list on this terminal has %s", n, wording.Plural(len(s.Messages),
+				"message")),
+			"to list your mail: pennypost inbox")
 	}
 	m := s.Messages[n-1]
 	here, err := a.RoomName()
 	if err == nil && s.Room != "" && s.Room != here {
 		return m, cli.Hinted(mail.Errorf(mail.Conflict,
-			"number %d is of a list of room %s, and this command is about room %s. "+
-				"Nothing was done", n, s.Room, here), "add --room "+string(s.Room)+
+			"number %d is from a list of room %s, and this command is for room %s. Nothing was "+
+				"done", n, s.Room, here), "add --room "+string(s.Room)+
 			", or list the mail here: pennypost inbox")
 	}
 	return m, err
@@ -110,7 +110,7 @@ func (a *app) newest(ctx context.Context, svc mail.Service) (mail.ID, error) {
 	}
 	if len(page.Messages) == 0 {
 		return "", cli.Hinted(mail.Errorf(mail.NotFound, "there is no last message: the mailbox is empty"),
-			"pennypost history lists what was written in the room")
+			"to see the room's messages: pennypost history")
 	}
 	return page.Messages[0].ID, nil
 }
@@ -121,8 +121,8 @@ const wholeID = len("msg_") + 21
 // begunBy returns the message whose id is word, or begins with it. If there is none, the verb reports it.
 func begunBy(ctx context.Context, svc mail.Service, word string) (mail.ID, error) {
 	if isDialog(word) {
-		return "", cli.Hinted(cli.Usage("%q is what an agent's client asks you, no message: nothing was done", word),
-			"pennypost dialogs "+word+" prints it, and pennypost answer "+word+" N answers it")
+		return "", cli.Hinted(cli.Usage("%q is a dialog of an agent's client, not a message. Nothing was done", word),
+			"pennypost dialogs "+word+" to see it, pennypost answer "+word+" N to answer it")
 	}
 	id, err := mail.ParseID(word)
 	if err != nil || strings.HasPrefix(word, "msg_") && len(word) >= wholeID {
@@ -133,8 +133,8 @@ func begunBy(ctx context.Context, svc mail.Service, word string) (mail.ID, error
 	}
 	if isNumber(word) {
 		return "", cli.Hinted(mail.Errorf(mail.NotFound,
-			"there is no number %s: this terminal was shown no list of messages in "+
-				"the last 12 hours", word), "pennypost inbox lists what waits; or name the message by its id")
+			"there is no number %s: this terminal has shown no list of messages in the last 12 "+
+				"hours", word), "to list your mail: pennypost inbox; or use the id of the message")
 	}
 	q := mail.HistoryQuery{ID: word, Limit: candidates + 1}
 	page, err := svc.History(ctx, q)

@@ -15,10 +15,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-const configHelp = `The configuration is config.toml in the data directory. It is optional. A key that is not known is
-an error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve
-take precedence. A post office reads the file when it starts. "config init" writes a file that has
-every key, commented out, and never replaces one that is there.`
+const configHelp = `The configuration is config.toml in the data directory. It is optional. An unknown key is an
+error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve take
+precedence. A post office reads the file when it starts. "config init" writes a file that has every key,
+commented out, and never replaces an existing one.`
 
 func newConfig(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -53,7 +53,7 @@ func (a *app) configCheck() error {
 	return a.Said(nil, struct {
 		File string `json:"file"`
 		OK   bool   `json:"ok"`
-	}{c.Home.File(), true}, "%s is in order.", c.Home.File())
+	}{c.Home.File(), true}, "%s is valid.", c.Home.File())
 }
 
 // configInit writes the defaults as comments, so that a later version's defaults apply to settings left unset.
@@ -73,7 +73,7 @@ func (a *app) configInit() error {
 	f, err := durable.OpenFile(home.File(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return mail.Errorf(mail.Conflict,
-			"%s is there already, and stays as it is. It is shown by: pennypost config print", home.File())
+			"%s already exists and was not changed. To see it: pennypost config print", home.File())
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
@@ -84,7 +84,7 @@ func (a *app) configInit() error {
 	}
 	return a.Said(nil, struct {
 		File string `json:"file"`
-	}{home.File()}, "Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
+	}{home.File()}, "Wrote %s. Remove the # from lines that you change, then: pennypost config check", home.File())
 }
 
 // commentedOut puts a # before each key of a configuration.

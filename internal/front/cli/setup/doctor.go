@@ -25,16 +25,15 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const doctorHelp = `Check whether everything is in order: this program, the data directory, the post office, and what
-agent clients are configured to start. Each program that a client starts is tried in a data
-directory of its own, which is removed afterwards. Nothing of yours is changed. Each problem comes
-with what to type to mend it.
+const doctorHelp = `Check this program, the data directory, the post office, and the programs that agent clients are
+configured to start. Each program that a client starts is tried in a data directory of its own, which is
+removed afterwards. Nothing of yours is changed. Each problem is shown with the command that fixes it.
 
 The exit status is 0 if all is well and 1 otherwise.`
 
 func newDoctor(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "find what is wrong, and say how to mend it", Long: doctorHelp,
+		Use: "doctor", Short: "find problems, and show how to fix them", Long: doctorHelp,
 		Example: "pennypost doctor\npennypost doctor --json",
 		Args:    cli.NoArgs,
 		RunE:    cli.Run(a.doctor),
@@ -110,7 +109,7 @@ func (d *doctor) program(ctx context.Context) string {
 	switch {
 	case err != nil:
 		d.say("path", cli.Note, "pennypost setup",
-			"the shell does not find pennypost, so the commands that agents are told of do not work")
+			"the shell does not find pennypost, so the commands that agents are told to use do not work")
 	case !install.Launches(found, self):
 		other, _ := versionOf(ctx, found)
 		d.say("path", cli.Problem, "which -a pennypost", "the shell finds another program: %s, version %s",
@@ -159,13 +158,13 @@ func (d *doctor) directory() (config.Home, bool) {
 	info, err := os.Stat(string(home))
 	switch {
 	case os.IsNotExist(err):
-		d.say("data", cli.Well, "", "%s is not there yet; the first command makes it", home)
+		d.say("data", cli.Well, "", "%s does not exist yet; the first command creates it", home)
 		return home, true
 	case err != nil:
 		d.say("data", cli.Problem, "ls -ld "+string(home), "%s", err.Error())
 		return home, false
 	case !info.IsDir():
-		d.say("data", cli.Problem, "mv "+string(home)+" "+string(home)+".old", "%s is no directory", home)
+		d.say("data", cli.Problem, "mv "+string(home)+" "+string(home)+".old", "%s is not a directory", home)
 		return home, false
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		d.say("data", cli.Problem, "chmod 700 "+string(home), "others can read %s (mode %#o)", home,
@@ -204,28 +203,29 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	switch {
 	case mail.CodeOf(err) == mail.Unavailable && d.app.Env.Getenv("PENNYPOST_AUTOSTART") == "0":
 		d.say("office", cli.Problem, "pennypost serve",
-			"no post office runs, and PENNYPOST_AUTOSTART=0 keeps commands from starting one")
+			"no post office is running, and PENNYPOST_AUTOSTART=0 prevents commands from starting one")
 		return
 	case mail.CodeOf(err) == mail.Unavailable:
-		d.say("office", cli.Well, "", "none runs; the first command starts one")
+		d.say("office", cli.Well, "", "not running; the first command starts one")
 		return
 	case err != nil:
-		d.say("office", cli.Problem, "pennypost stop", "it does not answer: %s; its log is %s", err.Error(),
+		d.say("office", cli.Problem, "pennypost stop", "it does not answer: %s; see its log: %s", err.Error(),
 			home.Log())
 		return
 	case st.Version != cli.Version():
 		d.say("office", cli.Problem, "pennypost stop",
-			"it runs in version %s, and this program is %s; once stopped, the next command starts this one",
+			"it runs version %s, and this program is %s; once stopped, the next command starts this one",
 			st.Version, cli.Version())
 	default:
-		d.say("office", cli.Well, "", "it runs, process %d", st.PID)
+		d.say("office", cli.Well, "", "running, process %d", st.PID)
 	}
 	if r := st.Relay; r != nil && r.Trouble != "" {
 		d.say("relay", cli.Problem, "pennypost status",
-			"the post office of this machine is at %s, which cannot be used: %s",
+			"this machine's post office is at %s, which cannot be used: %s",
 			r.URL, r.Trouble)
 	} else if r != nil {
-		d.say("relay", cli.Well, "", "the post office of this machine is at %s, and is reached; it is %s there", r.URL,
+		d.say("relay", cli.Well, "", "this machine's post office is at %s, and reachable; this machine is %s "+
+			"there", r.URL,
 			r.Machine)
 	}
 	d.cluster(st.Cluster)
@@ -238,7 +238,7 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 	for _, f := range st.Failing {
 		if channel, about := strings.CutPrefix(f, "notify "); about {
 			channel, _, _ = strings.Cut(channel, ":")
-			d.say("notify", cli.Problem, "pennypost notify test "+channel, "you are not told of mail through %s",
+			d.say("notify", cli.Problem, "pennypost notify test "+channel, "notifications do not get through: %s",
 				strings.TrimPrefix(f, "notify "))
 			continue
 		}
@@ -314,7 +314,7 @@ func (d *doctor) web(ctx context.Context, address, fingerprint string) {
 	pinned := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if got := selfsigned.Fingerprint(c.PeerCertificates[0].Raw); got != fingerprint {
-				return fmt.Errorf("somebody else answers there, with the certificate %s", got)
+				return fmt.Errorf("a different server answers there, with the certificate %s", got)
 			}
 			return nil
 		}}}
@@ -377,7 +377,7 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	case r.Installed():
 		d.installed(r, name, again, before)
 	case untouched && r.Present && r.Scope == install.User:
-		d.say("client", cli.Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
+		d.say("client", cli.Note, again, "%s is installed but does not use Pennypost", r.Client.Title)
 	}
 }
 
@@ -386,7 +386,7 @@ func (d *doctor) plugin(r *install.Report, name string) {
 	switch {
 	case r.Plugin != "" && r.Installed():
 		d.say("client", cli.Problem, "pennypost uninstall "+r.Client.Name,
-			"%s has the plugin %s besides, so the agent is told everything twice", name, r.Plugin)
+			"%s also has the plugin %s, so the agent is told everything twice", name, r.Plugin)
 	case r.Plugin != "":
 		d.say("client", cli.Well, "", "%s has the plugin %s", name, r.Plugin)
 	}
@@ -395,7 +395,8 @@ func (d *doctor) plugin(r *install.Report, name string) {
 // installed says whether the installation has an effect; before is the number of findings before this client's.
 func (d *doctor) installed(r *install.Report, name, again string, before int) {
 	if r.Disabled != "" {
-		d.say("client", cli.Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
+		d.say("client", cli.Problem, "$EDITOR "+r.Where, "%s: %s contains %s, so no hook runs", name, r.Where,
+			r.Disabled)
 	}
 	if n := len(r.Untrusted); n > 0 && r.Disabled == "" {
 		d.say("client", cli.Problem, again+" --trust",
@@ -403,7 +404,7 @@ func (d *doctor) installed(r *install.Report, name, again string, before int) {
 				"answer \"Trust all and continue\", or type", name, n, strings.Join(r.Untrusted, ", "))
 	}
 	if r.Behind() && len(d.findings) == before {
-		d.say("client", cli.Problem, again, "%s: entries are missing or of an older version", name)
+		d.say("client", cli.Problem, again, "%s: entries are missing or outdated", name)
 	}
 	if len(d.findings) == before {
 		d.say("client", cli.Well, "", "%s is configured", name)
@@ -421,7 +422,7 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		if strings.HasPrefix(e.What, "MCP server ") {
 			servers++
 		} else if seen[e.What] {
-			d.say("client", cli.Problem, again, "%s: %s stands twice in %s (line %d), so the agent is told twice",
+			d.say("client", cli.Problem, again, "%s: %s occurs twice in %s (line %d), so the agent is told twice",
 				name, e.What, f.Path, e.Line)
 		}
 		seen[e.What] = true
@@ -435,13 +436,13 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 			d.say("client", cli.Problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
 				e.Line, e.Binary)
 		default:
-			d.say("client", cli.Note, again, "%s: %s (line %d) starts %s, and not this program", name, f.Path, e.Line,
+			d.say("client", cli.Note, again, "%s: %s (line %d) starts %s, not this program", name, f.Path, e.Line,
 				e.Binary)
 			binaries[e.Binary] = true
 		}
 	}
 	if servers > 1 {
-		d.say("client", cli.Note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
+		d.say("client", cli.Note, "", "%s: %s has %d servers of Pennypost; each is a separate agent", name, f.Path,
 			servers)
 	}
 }

@@ -17,15 +17,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-const setupHelp = `Set up Pennypost on this machine, step by step. It finds the agent clients that are here and
-names those that are not, shows what it would write into their settings, and writes it if you say so;
-puts pennypost and pennypostd on the PATH, or says the line that does; and asks whether the post
-office is to start with the computer, whether your desktop tells you of questions, and whether phones
-are let in. At the end you answer a first question with one key.
+const setupHelp = `Set up Pennypost on this machine, step by step. Setup finds the installed agent clients, lists the
+missing ones, shows the changes to their settings, and makes them if you agree; puts pennypost and
+pennypostd on the PATH, or prints the line that does; and asks whether the post office should start with
+the computer, whether your desktop should notify you of questions, and whether phones may connect. At the
+end you answer a first question with one key.
 
-Enter takes the answer in capitals. --yes gives it everywhere, for a script; --dry-run shows all and
-changes nothing. A second run changes nothing that is as it should be. pennypost remove undoes all of
-it. Nothing is opened to the network unless you say so, or name the address with --phone-at.`
+Enter takes the answer in capitals. --yes takes it everywhere, for a script; --dry-run shows everything
+and changes nothing. A second run changes only what is wrong or missing. pennypost remove undoes
+everything. Nothing is opened to the network unless you agree, or name the address with --phone-at.`
 
 // guide asks the person step by step, or takes the proposed answers.
 type guide struct {
@@ -47,7 +47,7 @@ func newSetup(a *app) *cobra.Command {
 
 func (g *guide) flags() []cli.Flag {
 	return []cli.Flag{
-		{Into: &g.yes, Name: "yes", About: "ask nothing, and do what Enter would"},
+		{Into: &g.yes, Name: "yes", About: "ask nothing, and take the default answers"},
 		{Into: &g.dryRun, Name: "dry-run", About: "show what would be done, and change nothing"},
 	}
 }
@@ -55,12 +55,12 @@ func (g *guide) flags() []cli.Flag {
 // begin runs the steps that a person at a terminal, or --yes, asked for.
 func (g *guide) begin(ctx context.Context, do func() error) error {
 	if g.JSON {
-		return cli.Usage("pennypost %s talks to a person; for programs there are install, uninstall and service",
+		return cli.Usage("pennypost %s is for a person; programs use install, uninstall and service",
 			g.Asked)
 	}
 	if !g.yes && !g.dryRun && !cli.IsTerminal(g.Env.Stdin) {
-		return cli.Usage("pennypost %s asks you, and there is no terminal to ask at: nothing was done. "+
-			"--yes does what it proposes, --dry-run shows that", g.Asked)
+		return cli.Usage("pennypost %s asks you, and there is no terminal to ask at. Nothing was done. --yes "+
+			"takes the default answers, --dry-run shows them", g.Asked)
 	}
 	g.ctx = ctx
 	return do()
@@ -92,36 +92,38 @@ func (g *guide) setup() error {
 	if g.dryRun {
 		g.Out.Line("This is what pennypost setup would do. Nothing is changed.")
 	}
-	g.step("The programs")
+	g.step("Programs")
 	if err := g.onPath(); err != nil {
 		return err
 	}
-	g.step("Your agents' clients")
+	g.step("Agent clients")
 	agent, err := g.clients()
 	if err != nil {
 		return err
 	}
-	g.step("The post office")
+	g.step("Post office")
 	if err := g.service(); err != nil {
 		return err
 	}
-	g.step("When you do not look")
+	g.step("Notifications")
 	if err := g.notifications(); err != nil {
 		return err
 	}
-	g.step("Your phone")
+	g.step("Phone")
 	if err := g.letPhonesIn(); err != nil {
 		return err
 	}
-	g.step("A first question")
+	g.step("First question")
 	if err := g.firstQuestion(); err != nil {
-		g.Out.Line("It could not be asked: %s", err)
+		g.Out.Line("The question could not be asked: %s", err)
 	}
-	g.Out.Line("\nThat is all. In a directory of a project, and in another terminal:\n")
+	g.Out.Line("\n" +
+		"Setup is complete. In the directory of a project, and in another terminal:\n")
 	g.Out.Line("    %s", g.Out.Bold("PENNYPOST_AGENT=builder "+agent))
 	g.Out.Line("    %s", g.Out.Bold("pennypost"))
-	g.Out.Line("\nThe first starts an agent with a mailbox, the second shows you what it asks. pennypost open is " +
-		"the same in a browser, pennypost open --phone on a phone, and pennypost remove undoes all of this.")
+	g.Out.Line("\n" +
+		"The first starts an agent with a mailbox, the second shows you its questions. pennypost open shows the " +
+		"same in a browser, pennypost open --phone on a phone, and pennypost remove undoes all of this.")
 	return nil
 }
 
@@ -147,10 +149,10 @@ func (g *guide) clients() (agent string, err error) {
 		}
 	}
 	if len(missing) > 0 {
-		g.Out.Line("Not found here: %s. Once one is: pennypost install NAME", cli.Joined(missing, ", "))
+		g.Out.Line("Not found here: %s. To install one later: pennypost install NAME", cli.Joined(missing, ", "))
 	}
 	if agent == "" {
-		g.Out.Line("So there is no agent to give a mailbox to yet. All else works.")
+		g.Out.Line("So no agent can have a mailbox yet. Everything else works.")
 		agent = "CLIENT"
 	}
 	return agent, nil
@@ -160,22 +162,23 @@ func (g *guide) clients() (agent string, err error) {
 func (g *guide) client(o *install.Options, r *install.Report) error {
 	p, err := carryOut(r.Client, o, install.Install, true)
 	if err != nil {
-		g.Out.Line("%s: %s. Nothing was changed there. Again: pennypost install %s", r.Client.Title, err,
+		g.Out.Line("%s: %s. Nothing was changed there. To try again: pennypost install %s", r.Client.Title, err,
 			r.Client.Name)
 		return nil // the others are still set up
 	}
 	if !p.Changed() {
-		g.Out.Line("%s has it already.", r.Client.Title)
+		g.Out.Line("%s is set up already.", r.Client.Title)
 		return nil
 	}
-	g.Out.Line("%s is here. This would be written (pennypost install %s --dry-run shows every line):", r.Client.Title,
+	g.Out.Line("%s is installed. These changes would be made (pennypost install %s --dry-run shows every "+
+		"line):", r.Client.Title,
 		r.Client.Name)
 	var rows [][]string
 	for _, ch := range p.Changes {
 		rows = append(rows, []string{"  " + string(ch.Action), cli.OneLine(ch.Path), ch.What})
 	}
 	g.Out.Table(rows)
-	yes, err := g.asks("Write it?", true)
+	yes, err := g.asks("Make these changes?", true)
 	if err != nil || !yes {
 		return err
 	}
@@ -193,13 +196,13 @@ func (g *guide) service() error {
 	u, err := g.unit(g.ctx)
 	switch {
 	case err != nil || !u.reachable:
-		g.Out.Line("Nothing to do: commands start it when there is none.")
+		g.Out.Line("Nothing to do: commands start it when it is not running.")
 		return nil
 	case u.before == u.Text:
 		g.Out.Line("Nothing to do: it starts with the computer.")
 		return nil
 	}
-	yes, err := g.asks("Commands start it when there is none. Start it with the computer too?", false)
+	yes, err := g.asks("Commands start it when it is not running. Start it with the computer too?", false)
 	if err != nil || !yes {
 		return err
 	}
@@ -213,14 +216,16 @@ func (g *guide) notifications() error {
 		return err
 	}
 	if on := c.Notify.On(); len(on) > 0 {
-		g.Out.Line("Nothing to do: you are told through %s. pennypost notify test tries it.", strings.Join(on, ", "))
+		g.Out.Line("Nothing to do: you are notified through %s. To test: pennypost notify test", strings.Join(on,
+			", "))
 		return nil
 	}
 	yes, err := g.asks("Show a notification on this desktop when an agent asks you something?",
 		g.Env.Getenv("DISPLAY")+g.Env.Getenv("WAYLAND_DISPLAY") != "" || desktopHere)
 	if err != nil || !yes {
 		if !g.dryRun && err == nil {
-			g.Out.Line("docs/notify.md has ntfy, Telegram, mail and others; pennypost notify lists what is on.")
+			g.Out.Line("docs/notify.md describes ntfy, Telegram, mail and others; pennypost notify lists the " +
+				"active ones.")
 		}
 		return err
 	}
@@ -231,7 +236,7 @@ func (g *guide) notifications() error {
 		return err
 	}
 	if err := g.notifyTest(g.ctx, "desktop"); err != nil {
-		g.Out.Line("The test did not get through: %s", err)
+		g.Out.Line("The test failed: %s", err)
 	}
 	return nil
 }
@@ -243,7 +248,7 @@ func (g *guide) letPhonesIn() error {
 		return err
 	}
 	if c.TLS.Listen != "" {
-		g.Out.Line("Nothing to do: phones are let in. pennypost open --phone shows the code.")
+		g.Out.Line("Nothing to do: phones may connect. To show the code: pennypost open --phone")
 		return nil
 	}
 	g.Out.Line("%s", cli.PhoneOffer)
@@ -252,10 +257,10 @@ func (g *guide) letPhonesIn() error {
 		return err
 	}
 	if err := g.LetPhonesIn(g.ctx, g.phone); err != nil {
-		g.Out.Line("They are not let in: %s", err)
+		g.Out.Line("Phones cannot connect: %s", err)
 		return nil // the rest still works
 	}
-	g.Out.Line("Written to %s. The code for the phone's camera: %s", c.Home.File(),
+	g.Out.Line("Written to %s. To show the code for the phone's camera: %s", c.Home.File(),
 		g.Out.Bold("pennypost open --phone"))
 	return nil
 }
@@ -279,10 +284,10 @@ func (g *guide) answeredBefore() (bool, error) {
 func (g *guide) firstQuestion() (err error) {
 	switch {
 	case g.yes:
-		g.Out.Line("Nothing to do: --yes answers no questions of agents.")
+		g.Out.Line("Nothing to do: --yes does not answer questions of agents.")
 		return nil
 	case g.dryRun:
-		g.Out.Line("An agent would ask you one, which a digit answers, unless you have answered one before.")
+		g.Out.Line("An agent would ask you a question, to answer with a digit, unless you have answered one before.")
 		return nil
 	}
 	if knows, err := g.answeredBefore(); err != nil {
@@ -309,7 +314,7 @@ func (g *guide) firstQuestion() (err error) {
 	}
 	sent, err := asker.Send(g.ctx, mail.Draft{To: mail.Recipients{string(mail.User)}, Type: string(mail.Question),
 		Subject: "Does a question reach you here?", Metadata: options,
-		Body: "This is how your agents ask you. A digit answers."})
+		Body: "This is how your agents ask you. Answer with a digit."})
 	if err != nil {
 		return err
 	}
@@ -330,7 +335,7 @@ func (g *guide) firstQuestion() (err error) {
 	if err := g.answerFirst(own, asker, &it, choices[n].Answer); err != nil {
 		return err
 	}
-	g.Out.Line("Answered “%s”. An agent would go on now.", choices[n].Answer)
+	g.Out.Line("Answered “%s”. An agent would now continue.", choices[n].Answer)
 	return nil
 }
 
@@ -368,6 +373,6 @@ func (g *guide) key(most int) (int, error) {
 	if n := int(b[0] - '1'); n >= 0 && n < most {
 		return n, nil
 	}
-	g.Out.Line("That is no answer; the question is withdrawn. pennypost setup asks it again.")
+	g.Out.Line("That is not an answer; the question is withdrawn. To repeat it: pennypost setup")
 	return -1, nil
 }

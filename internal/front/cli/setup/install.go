@@ -16,43 +16,43 @@ import (
 )
 
 const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the hooks that
-tell the agent about its mail. Without CLIENT, show which clients are known and what is installed.
+tell the agent about its mail. Without CLIENT, list the known clients and what is installed.
 
-Where a client would ask you before each tool of Pennypost's, they are allowed, and nothing else is:
-an agent that is alone would wait at that question. --ask leaves that out, or takes it out again.
+If a client asks you before it uses a tool, Pennypost's tools are allowed, and no others, because an
+agent that is alone would wait at that question. --ask omits this, or removes it again.
 
-What is in the files is kept, with comments, order and layout. A file is copied to
-NAME.pennypost-backup before it is changed for the first time, and replaced whole. A file that
-cannot be understood is left alone. A second installation changes nothing, unless this program
-moved: then the entries follow it. With --as the entries hold that name; without, the agent's name
-is made of client and directory.
-
-CLIENT is one of:
-`
-
-const uninstallHelp = `Take Pennypost out of the configuration of an agent client.
-
-A file that nobody changed since the installation becomes again exactly what it was before; if there
-was no file, it is removed. From any other file only our entries are removed. The copy from before
-then stays beside it until the next installation.
+The content of the files is kept, with comments, order and layout. Before its first change a file is
+copied to NAME.pennypost-backup; files are replaced atomically. A file that cannot be parsed is not
+changed. A second installation changes nothing, unless this program has moved: then the entries are
+updated. With --as the entries contain that name; without, the agent's name is made from client and
+directory.
 
 CLIENT is one of:
 `
 
-const kitInstallHelp = `Put what the agents of such a project use into this one: the scripts, which run Pennypost
-with the same flags; the hook that shows the mail at session start; and the instructions that say
-when to look again. The project's mailbox is kept in step from then on.
+const uninstallHelp = `Remove Pennypost from the configuration of an agent client.
 
-What is in the files is kept. A project that has scripts of these names already keeps them, and gets
-none of ours: they go on, in step with the room. With --replace ours take their place; uninstall
-brings theirs back, byte for byte. A second installation renews what is as we wrote it, and leaves
-what somebody edited.`
+A file that is unchanged since the installation is restored byte for byte; if there was none, it is
+removed. From any other file only our entries are removed, and the copy from before the installation
+stays beside it until the next one.
 
-const kitUninstallHelp = `Take out what install put into the project.
+CLIENT is one of:
+`
 
-Scripts and instructions that somebody edited stay. A file that nobody changed since the
-installation becomes again exactly what it was before. Mail stays, and the mailbox's files are kept
-in step until the bridge is removed: pennypost bridge remove.`
+const kitInstallHelp = `Add to this project the files that agents of this dialect use: the scripts, which run
+Pennypost with the same flags; the hook that shows the mail at session start; and the instructions that
+tell the agent when to look again. From then on the project's mailbox is kept in step.
+
+The content of the files is kept. If the project already has scripts of these names, it keeps them, and
+none of ours are added; they continue to work, in step with the room. With --replace ours take their
+place; uninstall restores the originals byte for byte. A second installation updates the files that are
+as we wrote them, and leaves edited ones.`
+
+const kitUninstallHelp = `Remove the files that install added to the project.
+
+Edited scripts and instructions stay. A file that is unchanged since the installation is restored byte
+for byte. Mail stays, and the mailbox's files are kept in step until the bridge is removed: pennypost
+bridge remove.`
 
 type installFlags struct {
 	project, user, dryRun, trust, ask, dialogs, orchestrator, replace bool
@@ -72,16 +72,16 @@ func newInstall(a *app) *cobra.Command {
 		},
 	},
 		cli.Flag{Into: &f.trust, Name: "trust",
-			About: "of codex: trust the hooks, as its dialog does; without, it asks you"},
+			About: "for codex: trust the hooks, as its dialog does; without, it asks you"},
 		cli.Flag{Into: &f.ask, Name: "ask",
-			About: "have the client ask you before Pennypost's tools are used; without, " +
-				"they are allowed (claude, gemini, qwen, copilot)"},
+			About: "make the client ask you before it uses Pennypost's tools; without, they are allowed (claude, " +
+				"gemini, qwen, copilot)"},
 		cli.Flag{Into: &f.dialogs, Name: "dialogs",
-			About: "of copilot: have its extension answer what it asks, beside its own dialog, " +
-				"when you do at your desk"},
+			About: "for copilot: let its extension answer its dialogs, besides the dialog itself, when you " +
+				"answer at your desk"},
 		cli.Flag{Into: &f.orchestrator, Name: "orchestrator",
-			About: "have the post office go on with the orchestrator's " +
-				"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)"})
+			About: "let the post office resume the orchestrator's session when mail should wake it and it has " +
+				"ended (claude, codex, copilot, opencode, pi)"})
 }
 
 func newUninstall(a *app) *cobra.Command {
@@ -105,7 +105,7 @@ func (f *installFlags) with(do string, cmd *cobra.Command, more ...cli.Flag) *co
 }
 
 func (f *installFlags) dry() cli.Flag {
-	return cli.Flag{Into: &f.dryRun, Name: "dry-run", About: "show what would change, as a diff, and change nothing"}
+	return cli.Flag{Into: &f.dryRun, Name: "dry-run", About: "show the changes as a diff, and change nothing"}
 }
 
 // clientRows lists the clients for the manual.
@@ -144,7 +144,7 @@ func (a *app) installOptions(f installFlags) (*install.Options, error) {
 		o.Scope = install.Project
 	}
 	if f.project && o.Root == home {
-		return nil, cli.Usage("your home directory is no project; go into one, or leave --project away")
+		return nil, cli.Usage("your home directory is not a project; go into one, or omit --project")
 	}
 	if a.As != "" {
 		name, err := mail.ParseName(a.As)
@@ -237,9 +237,9 @@ func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) [
 		}, append(more, f.dry())...)
 	}
 	replace := cli.Flag{Into: &f.replace, Name: "replace",
-		About: "put Pennypost's scripts in the place of those that the project has; uninstall brings these back"}
+		About: "replace the project's own scripts with Pennypost's; uninstall restores them"}
 	return []*cobra.Command{
-		command("install", "Put what "+kit.Title+"'s agents use into the project", kitInstallHelp,
+		command("install", "Add the files that "+kit.Title+"'s agents use to the project", kitInstallHelp,
 			func(ctx context.Context) error {
 				if _, err := a.OfficeProgram(); err != nil {
 					return err // the scripts would start a missing program
@@ -259,7 +259,7 @@ func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) [
 // changeClient installs or uninstalls the client that args name.
 func (a *app) changeClient(f installFlags, args []string, plan planner) error {
 	if len(args) != 1 {
-		return cli.Usage("say one client: pennypost %s CLIENT", a.Asked)
+		return cli.Usage("name one client: pennypost %s CLIENT", a.Asked)
 	}
 	c, err := install.Find(args[0])
 	if err != nil {
@@ -339,8 +339,9 @@ func (a *app) grantLead(o *install.Options, c install.Client, p *install.Plan) {
 		err = a.Record(context.Background(), o.Room, g)
 	}
 	if err != nil {
-		p.Notes = append(p.Notes, "It may not be the orchestrator yet ("+err.Error()+"). A card on your desk asks "+
-			"you when it starts; or say it now: pennypost agents grant orchestrator --client "+c.Name)
+		p.Notes = append(p.Notes, "It may not be the orchestrator yet ("+err.Error()+"). A card on your desk "+
+			"asks you "+
+			"when it starts; or allow it now: pennypost agents grant orchestrator --client "+c.Name)
 	}
 }
 
@@ -355,7 +356,7 @@ func (a *app) showPlan(p *install.Plan, dryRun bool) {
 			row = append(row, "copy: "+cli.OneLine(ch.Backup[strings.LastIndexAny(ch.Backup, `/\`)+1:]))
 		}
 		if ch.Action == install.Leave {
-			row = append(row, "it was edited; remove it yourself if it may go")
+			row = append(row, "it was edited; remove it yourself if you want")
 			left = append(left, row)
 		}
 		if ch.Action == install.Spare {
@@ -365,18 +366,18 @@ func (a *app) showPlan(p *install.Plan, dryRun bool) {
 	}
 	switch {
 	case !p.Changed() && p.Undoes:
-		a.Out.Line("There is nothing of Pennypost to take out of %s.", p.Client.Title)
+		a.Out.Line("%s contains nothing of Pennypost.", p.Client.Title)
 		a.Out.Table(left)
 	case p.Spares() && !p.Changed():
-		a.Out.Line("This project has scripts of its own. They stay, and go on with its files; nothing of Pennypost's "+
-			"was put beside them. To have its scripts instead: pennypost %s install --replace", p.Client.Name)
+		a.Out.Line("This project has scripts of its own. They stay, and continue to work on its files; Pennypost "+
+			"added none. To replace them: pennypost %s install --replace", p.Client.Name)
 		a.Out.Table(rows)
 	case !p.Changed():
-		a.Out.Line("%s has it already; nothing was changed.", p.Client.Title)
+		a.Out.Line("%s is set up already; nothing was changed.", p.Client.Title)
 		a.Out.Table(rows)
 		a.showAbsent(p)
 	case dryRun:
-		a.Out.Line("Nothing was changed; this would be:")
+		a.Out.Line("Nothing was changed. These changes would be made:")
 		a.Out.Table(rows)
 		a.showAbsent(p)
 	default:
@@ -414,7 +415,7 @@ func (a *app) installed(f installFlags) error {
 		case r.Installed():
 			state = "installed"
 		case r.Present && r.Scope == install.User:
-			state = "the client is here: pennypost install " + r.Client.Name
+			state = "not installed; to install: pennypost install " + r.Client.Name
 		}
 		rows = append(rows, []string{r.Client.Name, string(r.Scope), r.Client.Title, state})
 	}

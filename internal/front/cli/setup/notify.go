@@ -15,26 +15,27 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-const notifyHelp = `List the channels through which you are told of mail when no page is in sight: what
-each tells, when it last did, what the other side said, and its next quiet hours. Channels are
+const notifyHelp = `List the channels that notify you of mail when you are not looking at a page: what each
+reports, its last notification, the answer of the other side, and its next quiet hours. Channels are
 sections of the configuration: [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook],
-[notify.smtp], [notify.command]; docs/notify.md has an example of each. Without one you are not told.`
+[notify.smtp] and [notify.command]; docs/notify.md has an example of each. Without a channel you are not
+notified.`
 
-const notifyTestHelp = `Send a test through a channel, or through all, and say what the other side answered.
+const notifyTestHelp = `Send a test through one channel, or through all, and print the answer of the other side.
 
-The exit status is 1 if one did not get through.`
+The exit status is 1 if a test fails.`
 
-const notifyPairHelp = `Make a code that pairs a chat with its channel, so that you are told of mail there.
+const notifyPairHelp = `Make a code that pairs a chat with its channel, so that you are notified of mail there.
 
-Send it to the bot from a chat that you alone have with it, within ten minutes. That chat, and you in
-it, is obeyed from then on, and nobody else. A chat that was paired before is not any more then.`
+Send the code to the bot within ten minutes, from a private chat with it. From then on the bot obeys you
+in that chat, and nobody else. An earlier pairing ends.`
 
-const notifyUnpairHelp = `Have the chat of a channel obeyed no more. Nothing is told there either, until one
-is paired again.`
+const notifyUnpairHelp = `End the pairing of a channel's chat. The bot no longer obeys it, and sends no notifications
+there, until a chat is paired again.`
 
 func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "notify", Short: "list how you are told of mail, and try it", Long: notifyHelp,
+		Use: "notify", Short: "list your notification channels, and test them", Long: notifyHelp,
 		Example: "pennypost notify\npennypost notify test\npennypost notify test ntfy",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -45,7 +46,7 @@ func newNotify(a *app) *cobra.Command {
 		RunE: cli.Run(a.notify),
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "test [CHANNEL]", Short: "send a test, and say what the other side answers", Long: notifyTestHelp,
+		Use: "test [CHANNEL]", Short: "send a test, and print the answer", Long: notifyTestHelp,
 		Example: "pennypost notify test\npennypost notify test smtp",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +59,7 @@ func newNotify(a *app) *cobra.Command {
 		RunE:      func(cmd *cobra.Command, args []string) error { return a.notifyPair(cmd.Context(), args[0]) },
 		ValidArgs: config.NotifyChats(),
 	}, &cobra.Command{
-		Use: "unpair CHANNEL", Short: "have a chat obeyed no more", Long: notifyUnpairHelp,
+		Use: "unpair CHANNEL", Short: "end the pairing of a chat", Long: notifyUnpairHelp,
 		Example: "pennypost notify unpair telegram", Args: cobra.ExactArgs(1),
 		RunE:      func(cmd *cobra.Command, args []string) error { return a.notifyUnpair(cmd.Context(), args[0]) },
 		ValidArgs: config.NotifyChats(),
@@ -68,7 +69,7 @@ func newNotify(a *app) *cobra.Command {
 
 // ownOffice returns the post office if the caller is the user.
 func (a *app) ownOffice() (*client.Office, error) {
-	if err := a.OnlyUser("ask how they are told of mail"); err != nil {
+	if err := a.OnlyUser("manage notifications"); err != nil {
 		return nil, err
 	}
 	return a.Post()
@@ -87,8 +88,8 @@ func (a *app) showChannels(all wire.NotifyChannels) error {
 	list := all.Channels
 	if len(list) == 0 {
 		a.Out.Line(
-			"You are told of mail on the pages and in the terminal only. Add a section [notify.desktop], or of " +
-				"another channel, to the configuration: docs/notify.md has an example of each.")
+			"You see mail only on the pages and in the terminal. For notifications, add a section " +
+				"[notify.desktop], or another channel, to the configuration: docs/notify.md has examples.")
 	}
 	for i := range list {
 		a.Out.Table(a.channelRows(&list[i]))
@@ -100,9 +101,9 @@ func (a *app) showChannels(all wire.NotifyChannels) error {
 // channelRows shows the state of a channel.
 func (a *app) channelRows(c *wire.NotifyChannel) [][]string {
 	rows := [][]string{{a.Out.Bold(c.Name), "tells: " + strings.ReplaceAll(c.What, ",", ", ")}}
-	last := "has told nothing yet"
+	last := "no notification yet"
 	if c.Last != 0 {
-		last = "last told " + a.Out.Ago(c.Last)
+		last = "last notified " + a.Out.Ago(c.Last)
 		if c.Answer != "" {
 			last += ": " + cli.OneLine(c.Answer)
 		}
@@ -111,12 +112,12 @@ func (a *app) channelRows(c *wire.NotifyChannel) [][]string {
 	if c.Failed != "" {
 		since := "fails: "
 		if c.Since != 0 {
-			since = "does not get through since " + a.Out.Ago(c.Since) + ": "
+			since = "failing since " + a.Out.Ago(c.Since) + ": "
 		}
 		rows = append(rows, []string{"", a.Out.Red(since + cli.OneLine(c.Failed))})
 	}
 	if c.Waiting > 0 {
-		rows = append(rows, []string{"", strconv.Itoa(c.Waiting) + " waiting to be told"})
+		rows = append(rows, []string{"", strconv.Itoa(c.Waiting) + " waiting to be sent"})
 	}
 	if c.QuietUntil != 0 {
 		form := func(t mail.Time) string { return t.Std().Local().Format("Mon 15:04") }
@@ -147,7 +148,7 @@ func (a *app) notifyUnread(list []wire.NotifyChannel) {
 	}
 	if on := c.Notify.On(); !slices.Equal(on, have) {
 		a.Out.Line(
-			"The post office has not read your changes of [notify] yet. It does at its next start: pennypost stop")
+			"The post office has not read your changes of [notify] yet. To restart it: pennypost stop")
 	}
 }
 
@@ -168,7 +169,7 @@ func (a *app) notifyTest(ctx context.Context, channel string) error {
 		for _, t := range tests {
 			said := cli.OneLine(t.Answer)
 			if t.Failed != "" {
-				said = a.Out.Red("did not get through: " + cli.OneLine(t.Failed))
+				said = a.Out.Red("failed: " + cli.OneLine(t.Failed))
 			}
 			rows = append(rows, []string{t.Name, said})
 		}
@@ -187,11 +188,12 @@ func (a *app) notifyPair(ctx context.Context, channel string) error {
 	}
 	p, err := office.NotifyPair(ctx, channel)
 	return cli.Answer(a.App, p, err, func(p wire.NotifyPairing) error {
-		a.Out.Line("Send this to %s by %s, from the chat that you alone have with it:\n", cli.OneLine(p.Bot),
+		a.Out.Line("Send this to %s by %s, from your private chat with it:\n", cli.OneLine(p.Bot),
 			p.Until.Std().Local().Format("15:04"))
 		a.Out.Line("    %s", a.Out.Bold("/pair "+p.Code))
 		if p.Link != "" {
-			a.Out.Line("\nOr open %s and press Start. It counts once.", cli.OneLine(p.Link))
+			a.Out.Line("\n"+
+				"Or open %s and press Start. It works once.", cli.OneLine(p.Link))
 		}
 		return nil
 	})

@@ -55,7 +55,7 @@ func (g *guide) onPath() error {
 		case err != nil:
 			lost = append(lost, p)
 		case !install.Launches(found, p):
-			g.Out.Line("The shell finds another %s first: %s. Nothing was changed there; take it away if it is old.",
+			g.Out.Line("The shell finds another %s first: %s. Nothing was changed there; if it is old, remove it.",
 				filepath.Base(p), found)
 		}
 	}
@@ -74,7 +74,7 @@ func (g *guide) onPath() error {
 	}
 	where := "which is on your PATH"
 	if !on {
-		where = "which your shell puts on the PATH when it begins"
+		where = "which your shell adds to the PATH when it starts"
 	}
 	yes, err := g.asks("Link "+names(lost)+" in "+dir+", "+where+"?", true)
 	if err != nil || !yes {
@@ -85,7 +85,7 @@ func (g *guide) onPath() error {
 	}
 	g.Out.Line("Linked.")
 	if !on {
-		g.Out.Line("In this terminal type this once:\n")
+		g.Out.Line("In this terminal, type this once:\n")
 		g.Out.Line("    %s", g.Out.Bold(exportLine(g.Env.Getenv("SHELL"), dir)))
 	}
 	return nil
@@ -100,7 +100,7 @@ func free(dir string, programs []string) error {
 			continue
 		}
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
-			return cli.Hinted(mail.Errorf(mail.Conflict, "%s is there, and is not Pennypost's program: nothing was "+
+			return cli.Hinted(mail.Errorf(mail.Conflict, "%s exists, and is not Pennypost's program. Nothing was "+
 				"changed. Move it away, or delete it", at), "pennypost setup")
 		}
 	}
@@ -264,7 +264,7 @@ func (g *guide) sayPathLine() {
 	for _, name := range []string{".bashrc", ".zshrc", ".profile"} {
 		file := filepath.Join(home, name)
 		if text, _ := durable.ReadFile(file); slices.Contains(strings.Split(string(text), "\n"), line) {
-			g.Out.Line("%s has the line that you typed, which is yours to delete: %s", file, line)
+			g.Out.Line("%s contains the line that you typed, which is yours to delete: %s", file, line)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func (d *doctor) probe(ctx context.Context, binary string) {
 		return
 	}
 	if v != cli.Version() {
-		d.say("probe", cli.Problem, "pennypost doctor", "%s is version %s, and this program is %s: install them alike",
+		d.say("probe", cli.Problem, "pennypost doctor", "%s is version %s, and this program is %s: install the "+
+			"same version",
 			binary, v, cli.Version())
 	}
 	dir, err := os.MkdirTemp("", "pennypost-doctor-")
@@ -188,7 +189,7 @@ func (d *doctor) doors(ctx context.Context) {
 		err = jsonx.Unmarshal(out, &found)
 	}
 	if err != nil {
-		d.say("doors", cli.Problem, program+" doors", "%s cannot look at the doors: %s", program, err.Error())
+		d.say("doors", cli.Problem, program+" doors", "%s cannot check the doors: %s", program, err.Error())
 		return
 	}
 	d.findings = append(d.findings, found...)

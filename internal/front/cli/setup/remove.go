@@ -12,14 +12,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-const removeHelp = `Undo what pennypost setup did, and ask before each step: take Pennypost out of the settings of the
-clients, remove the service, the links on the PATH and what was added to config.toml, stop the post
-office, and delete the mail and your token if you say so.
+const removeHelp = `Undo pennypost setup, and ask before each step: remove Pennypost from the settings of the clients,
+remove the service, the links on the PATH and the additions to config.toml, stop the post office, and, if
+you agree, delete the mail and your token.
 
-A file that nobody changed since becomes again exactly what it was; what you have changed stays, and
-is named. What is installed in a project
-alone (--project) is taken out there, by pennypost uninstall CLIENT --project. Mail stays unless you
-say yes, or --mail; --yes alone keeps it. The programs themselves are yours to delete.`
+A file that is unchanged since setup is restored byte for byte; your own changes stay, and are named.
+Project installations (--project) are removed in the project: pennypost uninstall CLIENT --project. Mail
+stays unless you agree or give --mail; --yes alone keeps it. Delete the programs yourself.`
 
 func newRemove(a *app) *cobra.Command {
 	g := &guide{app: a}
@@ -60,7 +59,7 @@ func (g *guide) remove(withMail bool) error {
 		}
 	}
 	if !taken {
-		g.Out.Line("There is nothing of Pennypost in clients, services or on the PATH.")
+		g.Out.Line("Clients, services and PATH contain nothing of Pennypost.")
 	}
 	g.sayPathLine()
 	return g.removeMail(withMail)
@@ -128,8 +127,8 @@ func (g *guide) removeMail(sure bool) error {
 		return nil
 	}
 	if c, err := config.LoadCluster(home); err == nil && c != nil {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "this machine is in a cluster, and its server would be lost to "+
-			"that: nothing was deleted"), "pennypost cluster leave")
+		return cli.Hinted(mail.Errorf(mail.Conflict, "this machine is in a cluster, which would lose its server. "+
+			"Nothing was deleted"), "pennypost cluster leave")
 	}
 	if _, _, err := g.StopOffice(g.ctx); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (g *guide) removeMail(sure bool) error {
 		}
 	}
 	if err := os.Remove(string(home)); err != nil {
-		g.Out.Line("Mail, configuration and token are deleted. %s stays: it has files that are not Pennypost's.", home)
+		g.Out.Line("Mail, configuration and token are deleted. %s stays: it contains other files.", home)
 		return nil
 	}
 	g.Out.Line("Deleted %s.", home)
@@ -160,7 +159,7 @@ func (g *guide) keepMail(home config.Home) error {
 		}
 	}
 	if len(changed) > 0 {
-		g.Out.Line("In %s you have changed what setup wrote, and it stays: %s", home.File(),
+		g.Out.Line("In %s you have changed lines that setup wrote; they stay: %s", home.File(),
 			strings.Join(changed, ", "))
 	}
 	if cli.Listens(home) {
@@ -174,7 +173,7 @@ func (g *guide) keepMail(home config.Home) error {
 		}
 	}
 	if g.dryRun {
-		g.Out.Line("Mail, configuration and your token are in %s. They would stay unless you say --mail.", home)
+		g.Out.Line("Mail, configuration and your token are in %s. They stay unless you give --mail.", home)
 	} else {
 		g.Out.Line("Mail, configuration and your token stay in %s.", home)
 	}

@@ -15,16 +15,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-const serviceHelp = `Have the system run the post office: a systemd unit of this user, or a launchd agent on macOS.
-You do not need this, because commands start a post office when there is none. It is for a machine
-where one should always run, for instance because you keep its pages open.
+const serviceHelp = `Let the system run the post office: a systemd unit of this user, or a launchd agent on macOS.
+This is optional, because commands start a post office when none is running. It is for a machine where
+one should always run, for instance because you keep its pages open.
 
-A post office that a command started keeps running until pennypost stop; then the system's takes its
-place.`
+A post office that a command started keeps running until pennypost stop; then the system starts its own.`
 
 func newService(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "service", Short: "have the system run the post office", Long: serviceHelp,
+		Use: "service", Short: "let the system run the post office", Long: serviceHelp,
 		Example: "pennypost service install\npennypost service install --dry-run\npennypost service " +
 			"status\npennypost service uninstall",
 		Args: cli.NoArgs,
@@ -43,7 +42,7 @@ func newService(a *app) *cobra.Command {
 			return a.serviceUninstall(u, dryRun)
 		}),
 	}, dry), &cobra.Command{
-		Use: "status", Short: "say whether the unit is there", Args: cli.NoArgs,
+		Use: "status", Short: "show whether the unit is installed", Args: cli.NoArgs,
 		RunE: cli.RunAt(a.unit, a.serviceStatus),
 	})
 	return cmd
@@ -109,7 +108,7 @@ func (a *app) serviceInstall(u unit, dryRun bool) error {
 	}
 	said := "Wrote " + u.Path + "."
 	if !out.Changed {
-		said = u.Path + " is as it should be."
+		said = u.Path + " is up to date."
 	}
 	return a.sayService(out, said, "")
 }
@@ -165,13 +164,13 @@ func (a *app) serviceUninstall(u unit, dryRun bool) error {
 func (a *app) serviceStatus(_ context.Context, u unit, _ []string) error {
 	there := u.before != ""
 	out := serviceOutcome{Path: u.Path, Installed: there, Changed: there && u.before != u.Text}
-	said := "There is no service. pennypost service install makes one; it is not needed."
+	said := "No service is installed. To install one, which is optional: pennypost service install"
 	switch {
 	case out.Changed:
-		said = u.Path + " is there, and not what this version would write."
+		said = u.Path + " exists, but differs from what this version would write."
 		out.Type = []string{"pennypost service install"}
 	case out.Installed:
-		said = u.Path + " is there."
+		said = u.Path + " is installed."
 		out.Type = typed(u.Look)
 	}
 	return a.sayService(out, said, "")
@@ -198,7 +197,7 @@ func (d *doctor) service(ctx context.Context) {
 	case err != nil, u.before == "":
 	case u.before != u.Text:
 		d.say("service", cli.Problem, "pennypost service install",
-			"%s is not what this program would write: it may start another one", u.Path)
+			"%s differs from what this program would write: it may start another one", u.Path)
 	default:
 		d.say("service", cli.Well, "", "%s", u.Path)
 	}

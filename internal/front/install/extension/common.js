@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process"
 
-const environment = { ...process.env } // of this program, before anything below changes it
-const started = new Set() // processes that go with this program
+const environment = { ...process.env } // of this program, before any change below
+const started = new Set() // processes that end with this program
 process.on("exit", () => started.forEach((child) => child.kill()))
 
-// run starts pennypost and resolves when it has ended. Whatever goes wrong, it resolves, and nothing is said. take is
-// given the line that it prints, and what it returns is told to it.
+// run starts pennypost and resolves when it has ended, even if it fails, without reporting that. take receives the line
+// that pennypost prints; its result is written to pennypost.
 function run(args, cwd, input, take) {
   let child
   const ended = new Promise((done) => {
@@ -40,25 +40,25 @@ function quiet(handler) {
   }
 }
 
-// Session is one of the client's, and an agent.
+// Session is a session of the client, and its agent.
 class Session {
   constructor(id, cwd, wake) {
     Object.assign(this, { id, cwd, wake, asking: new Set() })
   }
 
-  // hook tells the post office of an event, and returns what is to be done: agent, tell, goOn, forbid.
+  // hook reports an event to the post office, and returns what to do: agent, tell, goOn, forbid.
   async hook(event, more = {}) {
     const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, transcript_path: this.transcript, ...more }
     let answer = {}
     try {
       const { out } = await run(["hook", client, event, ...named], this.cwd, input).ended
       answer = JSON.parse(out)
-    } catch {} // there is no post office, or no pennypost any more
+    } catch {} // no post office, or pennypost was removed
     this.agent = answer.agent ?? this.agent
     return answer
   }
 
-  // wait has the session woken when mail comes while it is idle. One process waits for it, through all its turns.
+  // wait wakes the session when mail arrives while it is idle. One process waits through all of its turns.
   wait = quiet(async (event) => {
     if (this.waiting || this.ended) return
     const began = Date.now()
@@ -68,18 +68,18 @@ class Session {
     const { code, err } = await ended
     this.waiting = undefined
     if (code === 2) await this.wake(err)
-    else if (Date.now() - began > 3600e3) await this.wait(event) // its time was over, and not the session
+    else if (Date.now() - began > 3600e3) await this.wait(event) // the wait has timed out, but the session continues
   })
 
-  // ask brings a dialog of the client's to the person's desk, until it is answered there and reply has handed the answer
-  // to the client, or until what it returns is called: how the dialog was answered at the client.
+  // ask shows a dialog of the client at the person's desk, until it is answered there and reply has passed the answer to
+  // the client, or until the returned function is called with the answer that was given at the client.
   ask(event, more, reply) {
     let taken
     const take = quiet((out) => (taken = quiet(reply)(JSON.parse(out)).then((ok) => ({ taken: ok === true }))))
     const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, ...more }
     const { child, ended } = run(["hook", client, event, ...named], this.cwd, input, take)
     this.asking.add(child)
-    ended.catch(() => {}).then(() => this.asking.delete(child)) // it fails where nothing can be started
+    ended.catch(() => {}).then(() => this.asking.delete(child)) // it fails if no process can be started
     return quiet(async (event, reply) => {
       if ((await taken)?.taken) return // it was answered at the desk
       await this.hook(event, { ...more, reply })
@@ -87,13 +87,13 @@ class Session {
     })
   }
 
-  // call calls a tool, in the name of the session's agent.
+  // call calls a tool as the session's agent.
   async call(tool, args, signal) {
     this.tools ??= new Tools(this.agent ? ["--as", this.agent] : named, this.cwd, () => (this.tools = undefined))
     return this.tools.call(tool, args, signal)
   }
 
-  // end ends all that belongs to the session.
+  // end ends the session and its processes.
   async end(event, more) {
     this.ended = true
     this.waiting?.kill()
@@ -165,6 +165,6 @@ class Tools {
   }
 
   close() {
-    this.child.stdin.end() // it says goodbye, and ends
+    this.child.stdin.end() // it signs off, and ends
   }
 }

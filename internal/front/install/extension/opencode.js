@@ -1,16 +1,16 @@
 
-// opencode's plugin: what it is given is described at opencode.ai/docs/plugins.
+// opencode's plugin. opencode.ai/docs/plugins describes its arguments.
 export const Pennypost = async ({ client: opencode, directory }) => {
-  // Installed as a plugin, and by pennypost install too: one of them is enough.
+  // It may be installed both as a plugin and by pennypost install: one is enough.
   if ((globalThis.pennypost ??= Session) !== Session) return {}
   const sessions = new Map() // by id, without those of subagents
-  const parents = new Map() // of sessions: an id, or "" if there is none
+  const parents = new Map() // of sessions: an id, or "" for none
   const titles = new Map() // of sessions that began here
-  const uses = new Map() // what tools that run were given, by session and use
-  const dialogs = new Map() // that are open, by the ids of their requests
+  const uses = new Map() // arguments of running tools, by session and use
+  const dialogs = new Map() // open ones, by the ids of their requests
   const headless = process.argv[2] === "run"
 
-  // root returns the session that a session was started for, itself as a rule.
+  // root returns the session that a session was started for, usually itself.
   async function root(id) {
     for (;;) {
       if (!parents.has(id)) {
@@ -22,7 +22,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     }
   }
 
-  // meet returns a session that is known. Its first event tells the post office that it has begun.
+  // meet returns the session with an id. The first call reports its start to the post office.
   function meet(id) {
     let session = sessions.get(id)
     if (!session) {
@@ -40,8 +40,8 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     return texts?.filter((text) => typeof text === "string" && text.includes("<mail-")).join("\n")
   }
 
-  // prompt has a session go on, as the person had it work last: with that agent and that model. It reports whether
-  // that was done.
+  // prompt continues a session with the agent and the model that the person used last. It reports whether that
+  // succeeded.
   async function prompt(session, text, more) {
     try {
       const body = { ...session.as, ...more, parts: [{ type: "text", text }] }
@@ -53,7 +53,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     }
   }
 
-  // ask brings a dialog that opens to the desk, beside opencode's own; the first answer wins.
+  // ask shows a dialog at the desk as well as at opencode; the first answer wins.
   const ask = quiet(async (kind, p) => {
     const callID = p.tool?.callID
     const id = await root(p.sessionID)
@@ -63,19 +63,18 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       const [[verb, body]] = Object.entries(answer)
       const headers = { "Content-Type": "application/json" }
       const { error } = await opencode._client.post({ url: `/${kind}/${p.id}/${verb}`, body, headers })
-      return !error // else it was answered here
+      return !error // otherwise it was answered at opencode
     })
   })
 
-  // answered takes a dialog that was answered here off the desk.
+  // answered takes a dialog that was answered at opencode off the desk.
   const answered = quiet(async (request, event, reply) => {
     const dialog = dialogs.get(request)
     dialogs.delete(request)
     await (await dialog?.over)?.(event, reply)
   })
 
-  // forget drops what a session leaves behind when it does nothing any more: a dialog that was broken off, the use of a
-  // tool that failed.
+  // forget drops the remains of an idle session: an interrupted dialog, the use of a tool that failed.
   function forget(sessionID) {
     for (const [key, use] of uses) if (use.sessionID === sessionID) uses.delete(key)
     for (const [id, dialog] of dialogs)
@@ -106,7 +105,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     },
     "tool.execute.after": quiet(async ({ tool, sessionID, callID }, output) => {
       uses.delete(sessionID + callID)
-      if ((await root(sessionID)) !== sessionID || !meet(sessionID).busy) return // a turn that was broken off is over
+      if ((await root(sessionID)) !== sessionID || !meet(sessionID).busy) return // an interrupted turn is over
       const { tell } = await meet(sessionID).hook("tool.execute.after", { tool_name: tool, tool_use_id: callID })
       if (tell && typeof output?.output === "string") output.output += "\n\n" + tell
       else if (tell) output?.content?.push({ type: "text", text: tell })
@@ -115,7 +114,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       if ((await root(sessionID)) !== sessionID) return
       const session = meet(sessionID)
       const { tell } = await session.hook("experimental.text.complete")
-      // the turn, which has not ended yet, goes on with it
+      // the turn has not ended yet, and continues with it
       if (tell && !(await prompt(session, tell, { noReply: true }))) session.error = "not told"
     }),
     "shell.env": quiet(async ({ sessionID }, { env }) => {
@@ -140,7 +139,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
         sessions.delete(session.id)
         await session.end(type)
       }
-      if (type !== "session.idle" || !session.works) return // it comes twice when a turn was broken off
+      if (type !== "session.idle" || !session.works) return // it comes twice after an interrupted turn
       session.works = false
       const { error } = session
       session.error = undefined
@@ -160,7 +159,7 @@ export const Pennypost = async ({ client: opencode, directory }) => {
         },
       ]),
     ),
-    // opencode takes all arguments of a plugin's tool for required
+    // opencode treats all arguments of a plugin's tool as required
     "tool.definition": async ({ toolID }, output) => {
       const tool = tools.find(({ name }) => "pennypost_" + name === toolID)
       if (tool) output.jsonSchema = tool.inputSchema

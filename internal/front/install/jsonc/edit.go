@@ -90,7 +90,7 @@ func only(n *Node, name string) (*Item, error) {
 			continue
 		}
 		if found != nil {
-			return nil, &PathError{it.Value.Line(), fmt.Sprintf("the member %q stands here a second time", name)}
+			return nil, &PathError{it.Value.Line(), fmt.Sprintf("the member %q occurs twice here", name)}
 		}
 		found = it
 	}
@@ -258,7 +258,7 @@ func (l *layout) format(value, indent string) (hujson.ValueTrimmed, error) {
 		err = json.Indent(&b, text, indent, l.unit)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the value %q is no JSON: %w", value, err)
+		return nil, fmt.Errorf("the value %q is not JSON: %w", value, err)
 	}
 	ends := strings.NewReplacer("\n", l.eol)
 	if l.inline {

@@ -144,7 +144,7 @@ func TestEditRefuses(t *testing.T) {
 		`{"h": []}`:                   `line 1: "h" is an array, and should be an object`,
 		"{\n\"h\": {\"Stop\": {}}}":   `line 2: "h.Stop" is an object, and should be an array`,
 		`[]`:                          `line 1: the whole document is an array, and should be an object`,
-		"{\"h\": {},\n\"h\": {}}":     `line 2: the member "h" stands here a second time`,
+		"{\"h\": {},\n\"h\": {}}":     `line 2: the member "h" occurs twice here`,
 		"{\n  \"a\": 1,\n  oops\n}\n": `line 3, column 3: a value is malformed`,
 	} {
 		if _, err := Append([]byte(text), []string{"h", "Stop"}, "1"); err == nil || err.Error() != want {

@@ -17,7 +17,7 @@ func Dialect() dialect.Dialect {
 		About: "Claude Code's agent teams: inboxes below ~/.claude/teams, and teams that Pennypost runs in the " +
 			"same form",
 		Files:    open,
-		Where:    "the team's: ~/.claude/teams/TEAM",
+		Where:    "the team's directory: ~/.claude/teams/TEAM",
 		Top:      []string{"team"},
 		Titles:   []string{leadName},
 		Vanishes: true,

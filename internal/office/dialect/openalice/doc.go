@@ -38,7 +38,7 @@ func Dialect() dialect.Dialect {
 		},
 		IDs:         mail.IDUUID,
 		Files:       openFiles,
-		Where:       "the directory that holds data/inbox",
+		Where:       "the directory that contains data/inbox",
 		Top:         []string{"workspace"},
 		SharedNames: true, // a workspace is a directory that any number of sessions may open
 		Verbs:       verbs(),
