@@ -72,7 +72,7 @@ func TestRepliesOverACP(t *testing.T) {
 	want := []mail.Offer{
 		{Verdict: mail.SayAllow, Rule: 1, Writes: "Always  [31mallow"}, {Verdict: mail.SayAllow},
 		{Verdict: mail.SayAllow, Rule: 4, Writes: "Allow, and edit"},
-		{Verdict: mail.SayDeny, Writes: "it takes no words with it: write them as mail"},
+		{Verdict: mail.SayDeny, Writes: "it accepts no text with an answer: send the text as mail"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

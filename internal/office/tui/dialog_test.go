@@ -127,11 +127,11 @@ func TestDialogEndsMeanwhile(t *testing.T) {
 func TestDialogElsewhere(t *testing.T) {
 	o := &office{}
 	c := permission("d-one", "rm")
-	c.Here, c.Why, c.Cut = false, "what it asks is held on laptop", true
+	c.Here, c.Why, c.Cut = false, "its question is on laptop", true
 	o.dialogs.Ask(c)
 	b := newBench(t, o)
 	b.sees("in its terminal only").press("enter")
-	b.sees("It cannot be answered from here: what it asks is held on laptop.", "This is not all of it")
+	b.sees("It cannot be answered from here: its question is on laptop.", "This is not all of it")
 	b.seesNot("Allow once")
 	b.press("1 3 r").sees("It cannot be answered from here")
 	b.press("q e").sees("This is no mail").press("x u s a").sees("This is no mail")
