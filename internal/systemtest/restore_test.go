@@ -81,7 +81,7 @@ func TestRoomsRestore(t *testing.T) {
 		name, says string
 		do         func()
 	}{
-		{"deleted", "there is no stream of it on the servers any more", func() {
+		{"deleted", "its stream is missing on the servers", func() {
 			other.kill()
 			send(desk) // the laptop's copy lacks it
 			if err := js.DeleteStream(t.Context(), stream); err != nil {

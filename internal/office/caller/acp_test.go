@@ -121,13 +121,13 @@ func TestNoTurnBesideASession(t *testing.T) {
 			defer func() { x.Turns.Lives = lives }()
 			x.Turns.Lives = nil
 			go func() { began <- say() }()
-			for until := time.Now().Add(10 * time.Second); !strings.Contains(ring(), "begins at this moment"); {
+			for until := time.Now().Add(10 * time.Second); !strings.Contains(ring(), "is starting"); {
 				if time.Now().After(until) {
 					return errors.New("a turn may begin while a session does")
 				}
 			}
 			for since := time.Now(); time.Since(since) < 100*time.Millisecond; { // until the room knows the session
-				if got := ring(); !strings.Contains(got, "begins at this moment") {
+				if got := ring(); !strings.Contains(got, "is starting") {
 					return errors.New("a turn may begin before the room knows of the session: " + got)
 				}
 			}
