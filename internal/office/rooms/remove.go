@@ -161,7 +161,7 @@ func (o *Set) CheckRemoved(name mail.RoomName, caller mail.Name, changes bool) e
 
 // ErrRemoved says that the user has removed a room.
 func ErrRemoved(name mail.RoomName) error {
-	return mail.Errorf(mail.NotFound, "the user removed room %s, and can create it again by sending mail to it",
+	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can create it again by sending mail to it",
 		name)
 }
 
