@@ -62,7 +62,7 @@ type sendParams struct {
 
 func toolSend(ctx context.Context, c *dialect.Call, args sendParams) (any, error) {
 	if args.To == nil || args.Subject == nil || args.Body == nil {
-		return nil, mail.Errorf(mail.Invalid, "to, subject and body are all needed; nothing was sent")
+		return nil, mail.Errorf(mail.Invalid, "to, subject and body are required; nothing was sent")
 	}
 	all, err := send(ctx, c.Service, draft{to: string(*args.To), subject: *args.Subject, body: *args.Body})
 	if err != nil {

@@ -81,7 +81,7 @@ func (p *pushParams) asks() (t mail.Type, more []jsonx.Member, why string) {
 	}
 	more = asking(options)
 	if got := metadata("", more).Options(); len(got) != len(p.Options) {
-		return "", nil, "inbox_push: options are up to 12 different texts of at most 500 bytes"
+		return "", nil, "inbox_push: options must be up to 12 different texts of at most 500 bytes"
 	}
 	return mail.Question, more, ""
 }

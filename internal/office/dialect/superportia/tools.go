@@ -189,7 +189,7 @@ func check(ctx context.Context, c *dialect.Call, p checkParams) (any, error) {
 	s := selection{unreadOnly: p.Unread, withArchived: p.Archived, limit: defaultLimit}
 	if p.Limit != nil {
 		if s.limit = *p.Limit; s.limit < 1 || s.limit > mail.MaxLimit {
-			return nil, mail.Errorf(mail.Invalid, "a limit of %d is out of range; use 1 to %d", s.limit, mail.MaxLimit)
+			return nil, mail.Errorf(mail.Invalid, "limit %d is out of range; use 1 to %d", s.limit, mail.MaxLimit)
 		}
 	}
 	owner := c.Caller
@@ -256,7 +256,7 @@ func markOwn(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) erro
 	case code == mail.NotFound:
 		return explainCold(ctx, c, id, m, err)
 	case code == mail.Denied && c.Caller == mail.User:
-		return mail.Errorf(mail.Denied, "%w. The person does it in the owner's name: pennypost mark %s --%s --as NAME",
+		return mail.Errorf(mail.Denied, "%w. The person can do it for the owner: pennypost mark %s --%s --as NAME",
 			err, id, m)
 	}
 	return err
@@ -274,12 +274,12 @@ func explainCold(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark, 
 		mail.MarkUnarchived: !l.archived()}
 	switch {
 	case !mine:
-		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", id, c.Caller)
+		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and only its owner may mark it", id, c.Caller)
 	case settled[m]:
 		return nil
 	}
-	return mail.Errorf(mail.Conflict, "%s is so old that the room has moved it to its archive, where marks do not "+
-		"change any more: nothing was marked. check_agent_mailbox still lists it", id)
+	return mail.Errorf(mail.Conflict, "%s is in the room's archive, where marks cannot change: nothing was marked. "+
+		"check_agent_mailbox still lists it", id)
 }
 
 type beatParams struct {
@@ -307,6 +307,6 @@ func heartbeat(ctx context.Context, c *dialect.Call, task *string) (mail.Agent, 
 // errNoIdentity is the error for a caller without an identity.
 func errNoIdentity() error {
 	return mail.Errorf(mail.Invalid,
-		"this is done as an identity, and you are the person: say %s=IDENTITY in the environment, or --as IDENTITY",
+		"this needs an identity, and you are the person: set %s=IDENTITY in the environment, or --as IDENTITY",
 		agentID)
 }
