@@ -57,7 +57,7 @@ func TestUpdateRefuses(t *testing.T) {
 		{"a torn download", func() []string {
 			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
 			return []string{"--from", tornServer(t, u.release)}
-		}, "in part only"},
+		}, "is incomplete"},
 		{"plain http", func() []string { return []string{"--from", "http://example.org"} },
 			"is not secure: releases need https"},
 		{"to plain http", func() []string {
@@ -70,7 +70,7 @@ func TestUpdateRefuses(t *testing.T) {
 			return nil
 		}, "older than this one"},
 		{"another than was named", func() []string { return []string{"--version", "1.2.9"} },
-			"is v1.2.2, and not v1.2.9"},
+			"is v1.2.2, not v1.2.9"},
 		{"a test of this release", func() []string {
 			u.publishScript(t, "v1.2.3-rc.1", ok("v1.2.3-rc.1"))
 			return nil
@@ -155,10 +155,10 @@ func TestUpdatePlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := u.update("--from", u.release)
-		if r.code != 5 || !strings.Contains(flat(r.stderr), "cannot be written to") {
+		if r.code != 5 || !strings.Contains(flat(r.stderr), "cannot write to") {
 			t.Errorf("without permission: %+v", r)
 		}
-	} else if r := u.readOnly(t); !strings.Contains(flat(r.stderr), "cannot be written to") {
+	} else if r := u.readOnly(t); !strings.Contains(flat(r.stderr), "cannot write to") {
 		t.Errorf("as nobody: %+v", r)
 	}
 	if got := u.installed(t); got != "v1.2.3" {

@@ -52,7 +52,7 @@ func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	case err != nil:
 		return err
 	case d.Files == nil:
-		return mail.Errorf(mail.Invalid, "%s keeps no files, so there is nothing to bridge", b.Dialect)
+		return mail.Errorf(mail.Invalid, "%s has no files to bridge", b.Dialect)
 	}
 	info, err := os.Stat(b.Dir)
 	if err != nil || !info.IsDir() {

@@ -19,7 +19,7 @@ import (
 
 const posterHelp = `Write to the inbox socket of the session of Claude Code that has started this process, when its
 agent is to be woken. A session that bypasses permission prompts holds back what the post office
-writes there, and lets in what comes from its own children: run this as a hook in the background
+writes there, but accepts messages from its own children: run this as a hook in the background
 ("async") at SessionStart. It ends with the session, and starts no post office.
 
 The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this

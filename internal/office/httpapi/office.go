@@ -79,7 +79,7 @@ func officeRoutes(o *Options) []route {
 				return o.Move(c.r.Context(), c.roomName, ask)
 			})),
 		without(o.Shards == nil, mail.Errorf(mail.Unavailable, "this post office has no rooms on NATS servers, so "+
-			"there are no shards"),
+			"it has no shards"),
 			on(&wire.ShardsCall, func(c *call, _ wire.None) (wire.Shards, error) {
 				return o.Shards.Shards(c.r.Context())
 			}),

@@ -105,7 +105,7 @@ func (f *Far) note(err error) {
 	case mail.Timeout:
 		err = &mail.Error{Code: mail.Unavailable, Msg: "it does not answer", Err: err}
 	case mail.NotFound, mail.Invalid: // an older one, which knows of no lines, but serves calls
-		f.log.Warn("the post office is too old to ring agents on this machine", "err", err)
+		f.log.Warn("post office too old to ring agents here", "err", err)
 		err = nil
 	}
 	f.mu.Lock()

@@ -47,7 +47,7 @@ func task(ctx context.Context, t *team, v *dialect.Invocation) error {
 		ID    string `json:"id"`
 		Owner string `json:"owner,omitempty"`
 	}{id, owner}, "Task %s%s.", id, map[bool]string{true: " is " + owner + "'s",
-		false: " stands in the list"}[owner != ""])
+		false: " is in the list"}[owner != ""])
 }
 
 // announce tells a member that a task is assigned to it. Members also assign tasks to themselves.

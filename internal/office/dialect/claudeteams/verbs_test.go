@@ -709,7 +709,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("the room has %d messages", n)
 		}
 	})
-	h.refused(mail.NotFound, "holds no team", "team", "import", t.TempDir())
+	h.refused(mail.NotFound, "no team in", "team", "import", t.TempDir())
 	h.refused(mail.NotFound, "no directory", "team", "import", filepath.Join(dir, "nowhere"))
 }
 

@@ -28,12 +28,12 @@ func sessionVerbs() []dialect.Verb {
 			Flags: []dialect.Flag{session},
 		},
 		{
-			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session",
+			Path: "bye", Short: "Send mail kept for later, print the last mail, and bury the session",
 			Writes: true, Run: closing(bye),
 			Flags: []dialect.Flag{session, text("summary", "its last report, one `LINE`")},
 		},
 		{
-			Path: "checkpoint", Short: "Send what was kept for later, print the mail, and freeze the session",
+			Path: "checkpoint", Short: "Send mail kept for later, print the mail, and freeze the session",
 			Writes: true, Run: closing(checkpoint),
 			Flags: []dialect.Flag{session, toggle("keep-live", "do not freeze it")},
 		},

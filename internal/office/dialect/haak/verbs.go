@@ -55,7 +55,7 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 				toggle("unread-only", "only what it has not read")},
 		},
 		{
-			Path: "mailbox list", Short: "List messages of all sessions, whoever they are for", Run: inRoster(runList),
+			Path: "mailbox list", Short: "List the messages of all sessions", Run: inRoster(runList),
 			Flags: []dialect.Flag{
 				toggle("all", "even expired ones, without a limit"),
 				text("session-id", "only mail from and for a `SESSION`"),

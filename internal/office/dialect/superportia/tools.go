@@ -24,10 +24,10 @@ func tools() []dialect.Tool {
 		{
 			Name: "send_agent_message", Title: "Send a message to an agent's mailbox",
 			Description: "Put a message into the mailbox of one identity. No attachments, groups or threads: name " +
-				"files and message ids in the body, and send to each recipient by itself.",
+				"files and message ids in the body, and send to each recipient separately.",
 			Input: `{"type":"object","required":["to","subject","body"],"additionalProperties":false,"properties":{` +
 				`"to":{"type":"string","description":"identity of the recipient, spelled exactly"},` +
-				`"subject":{"type":"string","description":"one line by which the recipient can set priorities"},` +
+				`"subject":{"type":"string","description":"one line that helps the recipient set priorities"},` +
 				`"body":{"type":"string","description":"Markdown, at most 4096 bytes; say what the recipient is to ` +
 				`do next"},` +
 				`"priority":{"type":"string","enum":["normal","urgent"],"default":"normal",` +
@@ -40,8 +40,8 @@ func tools() []dialect.Tool {
 			Name: "check_agent_mailbox", Title: "Look into a mailbox",
 			Description: "List a mailbox: unread urgent mail, then the rest, newest first. It marks nothing. Any " +
 				"identity's mailbox may be looked into. An answer holds 20 KB: bodies may be cut, and say so; more " +
-				"counts what is not listed. One message alone (limit 1) comes whole. Archive what you have acted " +
-				"on, or mark it and look with unread_only, to see the rest.",
+				"counts what is not listed. A single message (limit 1) is complete. Archive handled messages, or " +
+				"mark them and look with unread_only, to see the rest.",
 			ReadOnly: true, Letters: true, Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"agent_name":{"type":"string","description":"whose mailbox; default: yours"},` +
@@ -69,9 +69,9 @@ func tools() []dialect.Tool {
 			Run: dialect.With(archive),
 		},
 		{
-			Name: "agent_heartbeat", Title: "Say that you are here",
-			Description: "Register as online, and say what you work on. Without current_task the task stays; an " +
-				"empty one ends it.",
+			Name: "agent_heartbeat", Title: "Register as online",
+			Description: "Register as online, with your task. Without current_task the task stays; an empty one " +
+				"ends it.",
 			Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,` +
 				`"properties":{"current_task":{"type":"string","description":"one line"}}}`,
@@ -91,7 +91,7 @@ func (s *single) UnmarshalJSON(b []byte) error {
 	return jsonx.Unmarshal(b, (*string)(s))
 }
 
-const noGroups = "there are no group messages, so nothing was stored; send to each recipient by itself"
+const noGroups = "group messages are not supported. Nothing was stored; send to each recipient separately"
 
 type sendParams struct {
 	To       single `json:"to"`
