@@ -192,7 +192,7 @@ func staleRing(t *testing.T, l *lab) {
 	l.install()
 	w := l.idleSession()
 	l.queue(fence.Ring("shop", 1, 0, "ring_1", false))
-	w.sees("has been dealt with")
+	w.sees("notice is out of date")
 	if state := l.state(l.agent); state != mail.Idle {
 		t.Errorf("the agent is %s", state)
 	}
@@ -356,7 +356,7 @@ func sandbox(t *testing.T, l *lab) {
 	l.finished(l.begin("hello sandbox [[sh pennypost inbox 2>&1; true]] [[say bye]]"))
 	r := l.request("hello sandbox")
 	l.told(r, "ZEBRA in a sandbox")
-	if r.Has("pennypost mark") || !r.Has("by the tool mark_messages") {
+	if r.Has("pennypost mark") || !r.Has("with the tool mark_messages") {
 		t.Errorf("request %d tells of a command, or of no tool", r.N)
 	}
 	if r := l.request("hello sandbox", "sandbox does not let commands connect"); !r.Has("mark_messages") {

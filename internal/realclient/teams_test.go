@@ -138,7 +138,7 @@ func claudeTeamInside(t *testing.T, l *lab) {
 	if strings.Contains(l.pp("export"), "by a shell") {
 		t.Error("a shell speaks as somebody, and nobody knows whose it is")
 	}
-	l.request("hello child", "a shell command does not say which")
+	l.request("hello child", "a shell command does not show which")
 	l.teamMailOnce()
 	r := l.answered(`This is message (msg_\S+) of`)
 	if !r.Has("<teammate-message") {

@@ -199,8 +199,8 @@ func TestACPFails(t *testing.T) {
 	sent := o.ask("ZEBRA without a login")
 	o.must("send", "--to", "lead", "--type", "question", "--body", "ZEBRA for nobody")
 	log := filepath.Join(o.home, "daemon.log")
-	for _, want := range []string{"wants a login before it works",
-		"no directory is known in which the agent has worked; say it by dir"} {
+	for _, want := range []string{"needs a login",
+		"the working directory of the agent is not known; set dir"} {
 		eventually(t, want, func() bool { return strings.Contains(readFile(t, log), want) })
 	}
 	if got := o.stateOf(t, sent.ID, "ann"); got != mail.Queued {

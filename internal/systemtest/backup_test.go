@@ -74,7 +74,7 @@ func TestRestoreOnFullDisk(t *testing.T) {
 	file := tooMuch(t, o)
 	o.must(t, "stop")
 	for options, want := range map[string]string{
-		"size=256k":           "is free on the disk",
+		"size=256k":           "on the disk",
 		"size=4m,nr_inodes=6": "no space left",
 	} {
 		dir := t.TempDir()

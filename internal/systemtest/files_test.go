@@ -71,7 +71,7 @@ func TestOutOfFiles(t *testing.T) {
 		return o.run("send", "--to", "ann", "--body", fmt.Sprint("after ", time.Now().UnixNano())).code == 0
 	})
 	until(t, "the watch goes on", func() bool { return countMessages(watch) >= 11 })
-	if n := strings.Count(d.log.String(), "connections are shed"); n < 1 || n > 2 { // one for each listener
+	if n := strings.Count(d.log.String(), "shedding new connections"); n < 1 || n > 2 { // one for each listener
 		t.Errorf("the log says %d times that connections are shed\n%s", n, d.log)
 	}
 	var found struct{ Problems []any }

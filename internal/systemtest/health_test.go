@@ -133,7 +133,7 @@ func TestServersHealth(t *testing.T) {
 		}
 		eventually(t, stop.how+": all are up again", func() bool { return calm(desk) && calm(laptop) })
 		eventually(t, stop.how+": it is told that it is over", func() bool {
-			return notesOf("The NATS servers are well again") > i
+			return notesOf("The NATS servers have recovered") > i
 		})
 		if got := tellers(s.Name + " has not answered"); got != 1 {
 			t.Errorf("%s: %d machines told:\n%s", stop.how, got, read())

@@ -126,7 +126,7 @@ func TestToldCommandWorks(t *testing.T) {
 	h.Prompt("go on")
 	id := ask[mail.Sent](t, o, "send", "--to", "claude-work", "--body", "mark me").ID
 	h.Tool("Bash", "ls")
-	_, command, ok := strings.Cut(strings.Join(h.Context, "\n"), "or by: pennypost ")
+	_, command, ok := strings.Cut(strings.Join(h.Context, "\n"), "or with: pennypost ")
 	if !ok {
 		t.Fatalf("no command is told: %q", h.Context)
 	}

@@ -135,7 +135,7 @@ func TestOwnCluster(t *testing.T) {
 		"inbox", "--room", "lab")
 
 	// A machine that was removed while it was away does not know that, and is in no cluster any more.
-	says(t, tower, "as of .* (do not let this machine in|refuse this machine)", "inbox", "--room", "lab")
+	says(t, tower, "as of .* refuse this machine", "inbox", "--room", "lab")
 	if r := desk.run("cluster", "status"); strings.Contains(r.stdout, "tower") {
 		t.Errorf("tower is back: %s", r.stdout)
 	}
@@ -201,7 +201,7 @@ func TestOwnClusterRevokes(t *testing.T) {
 		})
 	})
 	says(t, box, "was removed from its cluster", "cluster", "status")
-	says(t, box, "do not let this machine in|refuse this machine", "inbox", "--room", "lab")
+	says(t, box, "refuse this machine", "inbox", "--room", "lab")
 	box.must(t, "cluster", "leave")
 	if _, err := os.Stat(filepath.Join(box.home, "cluster.json")); err == nil {
 		t.Error("it has left, and its list is still there")

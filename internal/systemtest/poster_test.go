@@ -54,7 +54,7 @@ func TestPoster(t *testing.T) {
 			t.Fatalf("%s: %+v", event, r)
 		}
 	}
-	if r := o.runWith("", nil, "poster"); r.code == 0 || !strings.Contains(r.stderr, "run it as one of its hooks") {
+	if r := o.runWith("", nil, "poster"); r.code == 0 || !strings.Contains(r.stderr, "run it as a hook of one") {
 		t.Errorf("a poster without a session: %+v", r)
 	}
 	hook("SessionStart")

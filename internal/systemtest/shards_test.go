@@ -76,7 +76,7 @@ func TestRoomsShards(t *testing.T) {
 	moveBetweenShards(t, desk, laptop)
 
 	for _, refused := range []struct{ says, line string }{
-		{"Shards are not taken away", "rooms shards 3"},
+		{"Shards cannot be removed", "rooms shards 3"},
 		{"1 to 64", "rooms shards 65"},
 		{"1 to 64", "rooms shards 0"},
 		{"1 to 64", "rooms shards many"},

@@ -227,13 +227,13 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := ask[wire.Status](t, u.office, "status")
-	if r := u.update("--check", "--from", u.release); r.code != 0 || !strings.Contains(r.stdout, "v1.2.4 can be had") {
+	if r := u.update("--check", "--from", u.release); r.code != 0 || !strings.Contains(r.stdout, "v1.2.4 is available") {
 		t.Errorf("update --check: %+v", r)
 	}
 
 	began := time.Now()
 	r := u.update("--from", "file://"+u.release)
-	if r.code != 0 || !strings.Contains(r.stdout, "Installed v1.2.4") || !strings.Contains(r.stdout, "runs in it") {
+	if r.code != 0 || !strings.Contains(r.stdout, "Installed v1.2.4") || !strings.Contains(r.stdout, "runs this version") {
 		t.Fatalf("update: %+v", r)
 	}
 	t.Logf("the update took %v", time.Since(began).Round(time.Millisecond))
@@ -309,7 +309,7 @@ func TestUpdateWaits(t *testing.T) {
 	} else {
 		answer.Body.Close()
 	}
-	if r := <-ended; r.code != 0 || !strings.Contains(r.stdout, "runs in it") {
+	if r := <-ended; r.code != 0 || !strings.Contains(r.stdout, "runs this version") {
 		t.Errorf("update: %+v", r)
 	}
 	u.keeps(t, "half and half", "--as", "ann")
@@ -367,7 +367,7 @@ func TestUpdateThatDoesNotStart(t *testing.T) {
 	u.publishScript(t, "v1.2.4",
 		`if [ "$1" = --version ]; then echo "pennypost v1.2.4 of scripts"; else echo broken >&2; exit 1; fi`)
 	u.must(t, "send", "--to", "user", "--as", "builder", "--body", "kept")
-	if r := u.update("--from", u.release); r.code == 0 || !strings.Contains(flat(r.stderr), "so v1.2.3 is back") {
+	if r := u.update("--from", u.release); r.code == 0 || !strings.Contains(flat(r.stderr), "so v1.2.3 was restored") {
 		t.Errorf("update: %+v", r)
 	}
 	if got := u.installed(t); got != "v1.2.3" {

@@ -32,13 +32,13 @@ func TestUpdateRefuses(t *testing.T) {
 			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
 			u.put(t, archive, []byte("changed"))
 			return nil
-		}, "is not what was released"},
+		}, "has the wrong checksum"},
 		{"sums that were changed with it", func() []string {
 			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
 			u.put(t, archive, []byte("changed"))
 			u.put(t, "SHA256SUMS", fmt.Appendf(nil, "%x  %s\n", sha256.Sum256([]byte("changed")), archive))
 			return nil
-		}, "not signed by the key"},
+		}, "not signed with Pennypost"},
 		{"another key", func() []string {
 			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
 			other, err := minisign.NewSecret(strings.NewReader(strings.Repeat("another secret ", 9)))
@@ -57,20 +57,20 @@ func TestUpdateRefuses(t *testing.T) {
 		{"a torn download", func() []string {
 			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
 			return []string{"--from", tornServer(t, u.release)}
-		}, "in part only"},
+		}, "is incomplete"},
 		{"plain http", func() []string { return []string{"--from", "http://example.org"} },
-			"could be changed on its way"},
+			"is not secure: releases need https"},
 		{"to plain http", func() []string {
 			server := httptest.NewServer(http.RedirectHandler("http://example.org/", http.StatusFound))
 			t.Cleanup(server.Close)
 			return []string{"--from", server.URL}
-		}, "could be changed on its way"},
+		}, "is not secure: releases need https"},
 		{"an older release", func() []string {
 			u.publishScript(t, "v1.2.2", ok("v1.2.2"))
 			return nil
 		}, "older than this one"},
 		{"another than was named", func() []string { return []string{"--version", "1.2.9"} },
-			"is v1.2.2, and not v1.2.9"},
+			"is v1.2.2, not v1.2.9"},
 		{"a test of this release", func() []string {
 			u.publishScript(t, "v1.2.3-rc.1", ok("v1.2.3-rc.1"))
 			return nil
@@ -78,7 +78,7 @@ func TestUpdateRefuses(t *testing.T) {
 		{"nothing for this system", func() []string {
 			u.sign(t, "v1.2.4", []byte("00  pennypost_1.2.4_plan9_mips.tar.gz\n"))
 			return nil
-		}, "has nothing for"},
+		}, "has no archive for"},
 		{"programs that do not run", func() []string {
 			u.publishScript(t, "v1.2.4", "echo not for this kernel; exit 1")
 			return nil
@@ -93,8 +93,8 @@ func TestUpdateRefuses(t *testing.T) {
 		}, "pennypostd is not in it"},
 		{"no version before", func() []string { return []string{"--back"} }, "no earlier version"},
 		{"two things at once", func() []string { return []string{"--back", "--check"} },
-			"goes with no other flag"},
-		{"no address", func() []string { return []string{"--from", ""} }, "no address yet"},
+			"cannot be combined with other flags"},
+		{"no address", func() []string { return []string{"--from", ""} }, "no address for releases"},
 	} {
 		args := tt.break_()
 		if len(args) == 0 || args[0] == "--version" {
@@ -155,10 +155,10 @@ func TestUpdatePlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := u.update("--from", u.release)
-		if r.code != 5 || !strings.Contains(flat(r.stderr), "cannot be written to") {
+		if r.code != 5 || !strings.Contains(flat(r.stderr), "cannot write to") {
 			t.Errorf("without permission: %+v", r)
 		}
-	} else if r := u.readOnly(t); !strings.Contains(flat(r.stderr), "cannot be written to") {
+	} else if r := u.readOnly(t); !strings.Contains(flat(r.stderr), "cannot write to") {
 		t.Errorf("as nobody: %+v", r)
 	}
 	if got := u.installed(t); got != "v1.2.3" {

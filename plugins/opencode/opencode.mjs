@@ -77,14 +77,14 @@ const tools = [
         },
         "key": {
           "type": "string",
-          "description": "sent twice with it: one message"
+          "description": "idempotency key"
         }
       }
     }
   },
   {
     "name": "read_messages",
-    "description": "Read mail: what is unread, oldest first, naming only what this session was given before; with id, thread, since, to or query, also what was read. Marks nothing.",
+    "description": "Read unread mail, oldest first; mail already given in this session is only named. With id, thread, since, to or query, also read mail. Marks nothing.",
     "inputSchema": {
       "type": "object",
       "additionalProperties": false,
@@ -94,7 +94,7 @@ const tools = [
         },
         "offset": {
           "type": "integer",
-          "description": "with id: where in a long text to read on"
+          "description": "with id: byte of the text to start at"
         },
         "thread": {
           "type": "string"
@@ -116,7 +116,7 @@ const tools = [
         },
         "before": {
           "type": "integer",
-          "description": "as an answer says it"
+          "description": "from an answer"
         },
         "limit": {
           "type": "integer"
@@ -154,7 +154,7 @@ const tools = [
   },
   {
     "name": "wait_for_messages",
-    "description": "Wait until unread mail is there that you were not shown, then return the first. Marks nothing.",
+    "description": "Wait for unread mail that you were not shown, then return the first. Marks nothing.",
     "inputSchema": {
       "type": "object",
       "additionalProperties": false,
@@ -191,7 +191,7 @@ const tools = [
   },
   {
     "name": "list_agents",
-    "description": "List who is here, the live first: roles, tags, state, task, last seen, unread.",
+    "description": "List agents, live ones first: roles, tags, state, task, last seen, unread.",
     "inputSchema": {
       "type": "object",
       "additionalProperties": false,
@@ -214,7 +214,7 @@ const tools = [
         },
         "after": {
           "type": "string",
-          "description": "next of the page before"
+          "description": "next of a page"
         },
         "limit": {
           "type": "integer"
@@ -224,7 +224,7 @@ const tools = [
   },
   {
     "name": "set_presence",
-    "description": "Say who you are and what you do. What you leave out stays.",
+    "description": "Say who you are and what you do. Omitted fields stay.",
     "inputSchema": {
       "type": "object",
       "additionalProperties": false,

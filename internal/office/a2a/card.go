@@ -32,14 +32,14 @@ func (s *session) serveCard(w http.ResponseWriter, r *http.Request) {
 
 // card returns the part of a card that does not depend on the room's state.
 func (s *session) card(url string) *proto.AgentCard {
-	name, about := string(s.Room), "The room "+string(s.Room)+" of a Pennypost post office. Tasks are mail to those "+
-		"who have a role or a tag: metadata.skill of the message says which."
+	name, about := string(s.Room), "The room "+string(s.Room)+" of a Pennypost post office. Tasks are mail to the "+
+		"role or tag that metadata.skill of the message names."
 	if s.to != "" {
 		name, about = string(s.to), "An agent in the room "+string(s.Room)+" of a Pennypost post office."
 	}
 	text := []string{"text/plain"}
 	return &proto.AgentCard{
-		Name: name, Description: about + " A task waits for as long as nobody is there to do it.",
+		Name: name, Description: about + " A task waits until an agent takes it.",
 		Version:             s.door.Version,
 		SupportedInterfaces: []*proto.AgentInterface{proto.NewAgentInterface(url, proto.TransportProtocolJSONRPC)},
 		Capabilities:        proto.AgentCapabilities{Streaming: true, PushNotifications: true},

@@ -77,7 +77,7 @@ type session struct {
 	shown  []mail.ID   // mail for the guest in the answer
 }
 
-var errNowhere = mail.Errorf(mail.NotFound, "there is no A2A agent at this address")
+var errNowhere = mail.Errorf(mail.NotFound, "no A2A agent at this address")
 
 // open admits a guest to an existing address.
 func (d *Door) open(serve func(*session, http.ResponseWriter, *http.Request)) http.Handler {
@@ -117,7 +117,7 @@ func (s *session) begin(ctx context.Context) error {
 // serve answers a call of the protocol.
 func (s *session) serve(w http.ResponseWriter, r *http.Request) {
 	if v := r.Header.Get(proto.SvcParamVersion); v != "" && v != string(proto.Version) {
-		answer(w, http.StatusOK, proto.ErrVersionNotSupported, "A2A "+v+" is not spoken here, but "+
+		answer(w, http.StatusOK, proto.ErrVersionNotSupported, "A2A "+v+" is not supported; use "+
 			string(proto.Version))
 		return
 	}
@@ -127,7 +127,7 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *session) panicked(v any) error {
-	s.door.Log.Error("A2A call", "room", s.Room, "guest", s.Name, "panic", v)
+	s.door.Log.Error("A2A call panicked", "room", s.Room, "guest", s.Name, "panic", v)
 	return proto.ErrInternalError
 }
 
@@ -137,7 +137,7 @@ func (s *session) wait() (leave func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting[s.Token] >= maxWaiting {
-		return nil, proto.NewError(proto.ErrServerError, "too many streams and waits of this guest at a time")
+		return nil, proto.NewError(proto.ErrServerError, "too many open streams and waits for this guest")
 	}
 	d.waiting[s.Token]++
 	return func() {
@@ -207,5 +207,5 @@ func inProtocol(err error) *proto.Error {
 	if kind, ok := kinds[mail.CodeOf(err)]; ok {
 		return proto.NewError(kind, err.Error())
 	}
-	return proto.NewError(proto.ErrInternalError, "the post office cannot answer now")
+	return proto.NewError(proto.ErrInternalError, "the post office is unavailable; try again later")
 }

@@ -43,8 +43,8 @@ func (n note) metadata(members map[string]any) mail.Metadata {
 }
 
 // howTo follows a guest's task and tells its reader which answers end it.
-const howTo = "\n\n(A task from outside, over A2A. A reply of type task-done ends it and is its result, a question " +
-	"asks back, an answer with metadata.declined refuses it.)"
+const howTo = "\n\n(A task from outside, over A2A. Reply with task-done to finish it, question to ask back, or " +
+	"answer with metadata.declined to refuse it.)"
 
 // guestsText returns the guest's part of a body.
 func guestsText(body string) string { return strings.TrimSuffix(body, howTo) }
@@ -67,15 +67,15 @@ func keyOf(id string) string {
 func read(m *proto.Message) (string, error) {
 	switch {
 	case m == nil || m.ID == "" || !isWord(m.ID) || !isWord(m.ContextID):
-		return "", bad("a message needs a messageId; that and contextId have %d bytes at most, and no control "+
+		return "", bad("messageId is missing, or messageId or contextId is longer than %d bytes or has control "+
 			"characters", maxWord)
 	case m.Role != proto.MessageRoleUser:
-		return "", bad("a guest writes in the role %s", proto.MessageRoleUser)
+		return "", bad("role must be %s", proto.MessageRoleUser)
 	}
 	var texts []string
 	for _, p := range m.Parts {
 		if p == nil {
-			return "", bad("a part of the message is null")
+			return "", bad("the message has a null part")
 		}
 		switch c := p.Content.(type) {
 		case proto.Text:
@@ -87,7 +87,7 @@ func read(m *proto.Message) (string, error) {
 			}
 			texts = append(texts, "```json\n"+string(data)+"\n```")
 		default:
-			return "", proto.NewError(proto.ErrUnsupportedContentType, "only parts with text or data are taken")
+			return "", proto.NewError(proto.ErrUnsupportedContentType, "only text and data parts are supported")
 		}
 	}
 	text := strings.Join(texts, "\n\n")
@@ -127,7 +127,7 @@ func (s *session) recipient(ctx context.Context, m *proto.Message) (mail.Address
 		asked = lead
 	}
 	if !slices.Contains(skills, asked) {
-		return "", bad("name one of the card's skills in metadata.skill of the message; %q is none",
+		return "", bad("unknown skill %q; set metadata.skill of the message to a skill from the card",
 			cmp.Or(skill, "nothing"))
 	}
 	return asked, nil
@@ -180,7 +180,7 @@ func (t *task) recipients() (all mail.Recipients) {
 // withdraw returns the draft by which the guest withdraws a task. It wakes an agent that works on the task.
 func (s *session) withdraw(t *task) mail.Draft {
 	d := s.more(t, &proto.Message{ID: "withdraw " + string(t.ask.ID)},
-		"The task is withdrawn: nobody waits for it any more.")
+		"The task was withdrawn: no reply is needed.")
 	var members map[string]any
 	if t.question != nil {
 		members = map[string]any{mail.DeclinedKey: true}

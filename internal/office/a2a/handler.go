@@ -56,7 +56,7 @@ func failure(err error) error {
 func (s *session) ListTasks(ctx context.Context, r *proto.ListTasksRequest) (*proto.ListTasksResponse, error) {
 	before, err := strconv.ParseUint(r.PageToken, 10, 64)
 	if err != nil && r.PageToken != "" || r.PageSize < 0 || r.PageSize > maxPage {
-		return nil, bad("pageToken is one that a list gave, and pageSize 1 to %d", maxPage)
+		return nil, bad("pageToken must come from an earlier list, and pageSize must be 1 to %d", maxPage)
 	}
 	all, err := s.tasks(ctx, "", true)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *session) ask(ctx context.Context, m *proto.Message, text string) (mail.
 	}
 	sent, err := s.Service.Send(ctx, d)
 	if mail.CodeOf(err) == mail.NotFound { // the agent in the address is not on the roster
-		err = mail.Errorf(mail.Invalid, "there is no such agent at present")
+		err = mail.Errorf(mail.Invalid, "no such agent in this room")
 	}
 	return sent.ID, err
 }
@@ -183,7 +183,7 @@ func (s *session) say(ctx context.Context, id mail.ID, m *proto.Message, text st
 	case err != nil:
 		return err
 	case m.ContextID != "" && m.ContextID != t.context():
-		return bad("the task is of another context")
+		return bad("the task belongs to another context")
 	case t.has(m.ID):
 		return nil
 	case t.state.Terminal():

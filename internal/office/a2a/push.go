@@ -101,11 +101,11 @@ func (s *session) checkPush(c *proto.PushConfig) error {
 	if a := c.Auth; a != nil {
 		words += a.Credentials
 		if !strings.EqualFold(a.Scheme, "Bearer") && !strings.EqualFold(a.Scheme, "Basic") {
-			return bad("authentication.scheme is Bearer or Basic")
+			return bad("authentication.scheme must be Bearer or Basic")
 		}
 	}
 	if len(words) > maxSecrets || strings.ContainsFunc(words, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return bad("id, token and credentials are of printable ASCII characters, %d in all", maxSecrets)
+		return bad("id, token and credentials must be printable ASCII, at most %d characters in all", maxSecrets)
 	}
 	return nil
 }
@@ -125,7 +125,8 @@ func (s *session) addPush(task mail.ID, c *proto.PushConfig) (*proto.PushConfig,
 			}
 		}
 		if n >= maxPushes {
-			return nil, proto.NewError(proto.ErrServerError, "this guest has as many push configurations as it may")
+			return nil, proto.NewError(proto.ErrServerError, "too many push configurations for this guest; delete "+
+				"one first")
 		}
 		return append(all, one), nil
 	})
@@ -160,7 +161,7 @@ func (s *session) CreateTaskPushConfig(ctx context.Context, c *proto.PushConfig)
 func (s *session) GetTaskPushConfig(_ context.Context, r *proto.GetTaskPushConfigRequest) (*proto.PushConfig, error) {
 	found := s.door.pushes.of(s.Room, s.Token, r.TaskID, r.ID)
 	if r.ID == "" || r.TaskID == "" || len(found) == 0 {
-		return nil, proto.NewError(proto.ErrTaskNotFound, "there is no such push configuration")
+		return nil, proto.NewError(proto.ErrTaskNotFound, "no such push configuration")
 	}
 	return shownPush(&found[0].Ask), nil
 }
@@ -179,7 +180,7 @@ func (s *session) ListTaskPushConfigs(ctx context.Context, r *proto.ListTaskPush
 
 func (s *session) DeleteTaskPushConfig(_ context.Context, r *proto.DeleteTaskPushConfigRequest) error {
 	if r.TaskID == "" || r.ID == "" {
-		return bad("say which push configuration of which task")
+		return bad("the task id and the push configuration id are required")
 	}
 	if err := s.door.pushes.drop(s.Room, s.Token, r.TaskID, r.ID); err != nil {
 		return failure(err)
@@ -225,10 +226,10 @@ func (d *Door) pushTo(ctx context.Context, room mail.RoomName, token string, new
 			return
 		case code == mail.Unknown || code == mail.NotFound || code == mail.Denied || !d.Config(room).Enabled:
 			if err := d.pushes.drop(room, token, "", ""); err != nil {
-				d.Log.Error("A2A: to whom is pushed was not kept", "err", err)
+				d.Log.Error("A2A: push configurations not saved", "err", err)
 			}
 		case err != nil:
-			d.Log.Warn("A2A: pushing waits", "room", room, "err", err)
+			d.Log.Warn("A2A: push delayed", "room", room, "err", err)
 		}
 		if err != nil && !pause.For(ctx, again) {
 			return
@@ -320,7 +321,7 @@ func (s *session) after(p push, over bool) {
 		pushes.all[i] = p
 	}
 	if err := kept.Save(pushes.file, pushes.all); err != nil {
-		s.door.Log.Error("A2A: what was pushed was not kept", "err", err)
+		s.door.Log.Error("A2A: push progress not saved", "err", err)
 	}
 }
 

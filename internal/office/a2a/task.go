@@ -189,7 +189,7 @@ func (t *task) TaskInfo() proto.TaskInfo {
 }
 
 // failed is the text for a task that no one will answer any more.
-const failed = "Nobody whom the task reached will answer any more: its time ran out, or they left."
+const failed = "No recipient will answer the task: it expired, or they left."
 
 // status returns the task's state in the protocol's form.
 func (t *task) status() proto.TaskStatus {

@@ -49,7 +49,7 @@ func (c *conversation) talk(ctx context.Context) error {
 	case done.StopReason == sdk.StopReasonRefusal:
 		return errors.New("has refused the prompt")
 	case done.StopReason == sdk.StopReasonCancelled:
-		return errors.New("has broken its turn off")
+		return errors.New("has stopped its turn early")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (c *conversation) talk(ctx context.Context) error {
 // open opens a session, and reports whether it is the one to load.
 func (c *conversation) open(ctx context.Context) (loaded bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, openTime,
-		fmt.Errorf("has not opened a session within %s", openTime))
+		fmt.Errorf("opened no session within %s", openTime))
 	defer cancel()
 	is, err := sdk.SendRequest[sdk.InitializeResponse](c.conn, ctx, sdk.AgentMethodInitialize, sdk.InitializeRequest{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
@@ -66,7 +66,7 @@ func (c *conversation) open(ctx context.Context) (loaded bool, err error) {
 	case err != nil:
 		return false, late(ctx, err)
 	case is.ProtocolVersion != sdk.ProtocolVersionNumber:
-		return false, fmt.Errorf("speaks version %d of ACP, and Pennypost speaks version %d", is.ProtocolVersion,
+		return false, fmt.Errorf("speaks ACP version %d, but Pennypost speaks version %d", is.ProtocolVersion,
 			sdk.ProtocolVersionNumber)
 	}
 	if c.turn.Load != "" && is.AgentCapabilities.LoadSession {
@@ -75,7 +75,7 @@ func (c *conversation) open(ctx context.Context) (loaded bool, err error) {
 		if err == nil {
 			return true, c.enter(c.turn.Load)
 		}
-		c.turn.log().Info("a session over ACP does not go on", "program", c.turn.Argv[0], "err", err)
+		c.turn.log().Info("ACP session not resumed", "program", c.turn.Argv[0], "err", err)
 	}
 	s, err := sdk.SendRequest[sdk.NewSessionResponse](c.conn, ctx, sdk.AgentMethodSessionNew,
 		sdk.NewSessionRequest{Cwd: c.turn.Dir, McpServers: c.servers()})
@@ -108,7 +108,7 @@ func (c *conversation) servers() []sdk.McpServer {
 // enter records the session.
 func (c *conversation) enter(id string) error {
 	if id == "" || len(id) > maxSession {
-		return fmt.Errorf("has opened a session whose id has %d bytes; use 1 to %d", len(id), maxSession)
+		return fmt.Errorf("opened a session with an id of %d bytes; the id must have 1 to %d", len(id), maxSession)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -58,7 +58,7 @@ func (l *lines) line() ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLine:
-			l.err = fmt.Errorf("wrote a line of more than %d MiB, which is no message of ACP", maxLine>>20)
+			l.err = fmt.Errorf("wrote a line of more than %d MiB, which is not an ACP message", maxLine>>20)
 			return nil, l.err
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
@@ -78,7 +78,7 @@ func (l *lines) wanted(line []byte) ([]byte, error) {
 	switch err := jsonx.UnmarshalLenient(line, &m); {
 	case err != nil:
 		if l.noise++; l.noise > maxNoise {
-			l.err = fmt.Errorf("wrote %d lines that are no messages of ACP", l.noise)
+			l.err = fmt.Errorf("wrote %d lines that are not ACP messages", l.noise)
 			return nil, l.err
 		}
 		return nil, nil

@@ -87,7 +87,7 @@ func (t *Turn) Run(ctx context.Context) (session string, err error) {
 	c.close()
 	c.calls.Wait()
 	<-c.conn.Done() // from now on nothing reads the output
-	t.log().Debug("turn over ACP ended", "program", t.Argv[0], "session", c.sessionID(), "updates", p.out.updates,
+	t.log().Debug("ACP turn ended", "program", t.Argv[0], "session", c.sessionID(), "updates", p.out.updates,
 		"err", err, "status", state)
 	return c.sessionID(), t.explain(ctx, limited, err, p, state)
 }
@@ -110,10 +110,10 @@ func (t *Turn) explain(ctx, limited context.Context, err error, p *program, stat
 	case ctx.Err() != nil:
 		return errStopped
 	case limited.Err() != nil:
-		return child.WithOutput(fmt.Errorf("was ended because its turn was not over after %s", t.Timeout),
+		return child.WithOutput(fmt.Errorf("was stopped because its turn took longer than %s", t.Timeout),
 			p.stderr.Text())
 	case answered && refused.Code == authRequired:
-		return errors.New("wants a login before it works: start it in a terminal, and log in there")
+		return errors.New("needs a login: start it in a terminal and log in there")
 	case answered && p.left:
 		return child.WithOutput(fmt.Errorf("ended in the middle of its turn: %s", state), p.stderr.Text())
 	case answered:

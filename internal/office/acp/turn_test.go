@@ -83,13 +83,13 @@ func TestRunLoads(t *testing.T) {
 // An agent's errors are reported in words, and the agent is ended.
 func TestRunFails(t *testing.T) {
 	for how, want := range map[string]string{
-		"version":  "speaks version 99 of ACP, and Pennypost speaks version 1",
-		"auth":     "wants a login before it works: start it in a terminal, and log in there",
-		"nameless": "has opened a session whose id has 0 bytes; use 1 to 1024",
+		"version":  "speaks ACP version 99, but Pennypost speaks version 1",
+		"auth":     "needs a login: start it in a terminal and log in there",
+		"nameless": "opened a session with an id of 0 bytes; the id must have 1 to 1024",
 		"refuse":   "has refused the prompt",
-		"broken":   "has broken its turn off",
-		"garbage":  "wrote 1001 lines that are no messages of ACP",
-		"long":     "wrote a line of more than 4 MiB, which is no message of ACP",
+		"broken":   "has stopped its turn early",
+		"garbage":  "wrote 1001 lines that are not ACP messages",
+		"long":     "wrote a line of more than 4 MiB, which is not an ACP message",
 		"crash":    "ended in the middle of its turn: exit status 3: no such  [31mmodel\ufffd",
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRunTimesOut(t *testing.T) {
 			turn.Timeout = 2 * time.Second
 			began := time.Now()
 			_, err := turn.Run(t.Context())
-			if err == nil || !strings.HasPrefix(err.Error(), "was ended because its turn was not over after 2s") {
+			if err == nil || !strings.HasPrefix(err.Error(), "was stopped because its turn took longer than 2s") {
 				t.Errorf("Run = %v", err)
 			}
 			if took := time.Since(began); took > 15*time.Second {
@@ -185,7 +185,7 @@ func TestOpenTimesOut(t *testing.T) {
 		c := newConversation(t.Context(), &Turn{Dir: "/x"}, p)
 		began := time.Now()
 		_, err := c.open(t.Context())
-		if err == nil || err.Error() != "has not opened a session within 1m30s" || time.Since(began) != openTime {
+		if err == nil || err.Error() != "opened no session within 1m30s" || time.Since(began) != openTime {
 			t.Errorf("open = %v after %s", err, time.Since(began))
 		}
 		c.close()

@@ -49,7 +49,7 @@ func (w *webSocket) shake() error {
 		return err
 	}
 	if res.StatusCode != http.StatusSwitchingProtocols {
-		return fmt.Errorf("it answers %s, and does not speak WebSocket", res.Status)
+		return fmt.Errorf("the server answered %s instead of switching to WebSocket", res.Status)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (w *webSocket) receive() ([]byte, error) {
 			}
 			continue
 		case begun != (h.op == opMore):
-			return nil, errors.New("a frame that continues no message, or another message before the end of one")
+			return nil, errors.New("a continuation frame without a message, or a new message inside another")
 		}
 		if begun, long = true, long || h.size+uint64(len(whole)) > maxMessage; long {
 			whole = nil
@@ -139,7 +139,7 @@ func (w *webSocket) head() (h frameHead, err error) {
 		h.size = binary.BigEndian.Uint64(long[:])
 	}
 	if head[0]&0x70 != 0 || head[1]&0x80 != 0 || h.size > math.MaxInt64 || !h.known() {
-		return h, fmt.Errorf("a frame that begins with % x, which is none of a server's", head)
+		return h, fmt.Errorf("invalid server frame header % x", head)
 	}
 	return h, nil
 }

@@ -121,7 +121,7 @@ func TestRestoreOntoLink(t *testing.T) {
 		t.Skip(err)
 	}
 	_, err := Restore(t.Context(), home, bytes.NewReader(small(t)))
-	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "leads nowhere") {
+	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "dangling") {
 		t.Errorf("Restore onto a link that leads nowhere = %v", err)
 	}
 	wantNothing(t, elsewhere)
@@ -272,17 +272,17 @@ func TestHostileBackup(t *testing.T) {
 		entries []entry
 		want    string
 	}{
-		{"above", before(file("../x")), "no file of a home"},
-		{"above a room", before(file("rooms/lab/../../../x")), "no file of a home"},
-		{"room above", before(file("rooms/../mailbox.jsonl")), "no file of a home"},
-		{"absolute", before(file("/tmp/x")), "no file of a home"},
-		{"backslash", before(file(`rooms\lab\mailbox.jsonl`)), "no file of a home"},
-		{"socket of the post office", before(file("pennypost.sock")), "no file of a home"},
-		{"lock", before(file("rooms/lab/LOCK")), "no file of a home"},
-		{"script", before(file("rooms/lab/archive/run.sh")), "no file of a home"},
-		{"above the bridges", before(file("rooms/lab/bridges/../mailbox")), "no file of a home"},
-		{"above a bridge", before(file("rooms/lab/bridges/haak/..")), "no file of a home"},
-		{"below a bridge", before(file("rooms/lab/bridges/haak/cursor/x")), "no file of a home"},
+		{"above", before(file("../x")), "in a data directory"},
+		{"above a room", before(file("rooms/lab/../../../x")), "in a data directory"},
+		{"room above", before(file("rooms/../mailbox.jsonl")), "in a data directory"},
+		{"absolute", before(file("/tmp/x")), "in a data directory"},
+		{"backslash", before(file(`rooms\lab\mailbox.jsonl`)), "in a data directory"},
+		{"socket of the post office", before(file("pennypost.sock")), "in a data directory"},
+		{"lock", before(file("rooms/lab/LOCK")), "in a data directory"},
+		{"script", before(file("rooms/lab/archive/run.sh")), "in a data directory"},
+		{"above the bridges", before(file("rooms/lab/bridges/../mailbox")), "in a data directory"},
+		{"above a bridge", before(file("rooms/lab/bridges/haak/..")), "in a data directory"},
+		{"below a bridge", before(file("rooms/lab/bridges/haak/cursor/x")), "in a data directory"},
 		{"symbolic link", before(link(tar.TypeSymlink, "rooms/lab/archive", "/tmp")), "not a regular file"},
 		{"link under a good name", before(link(tar.TypeSymlink, "token", "/tmp/x")), "not a regular file"},
 		{"hard link", before(link(tar.TypeLink, "token", "config.toml")), "not a regular file"},
@@ -290,11 +290,11 @@ func TestHostileBackup(t *testing.T) {
 		{"pipe", before(link(tar.TypeFifo, "token", "")), "not a regular file"},
 		{"attribute", before(attribute), "attribute"},
 		{"huge", before(huge), "unexpected EOF"},
-		{"large token", before(largeToken), "too much"},
+		{"large token", before(largeToken), "too large"},
 		{"twice", before(good[0]), "twice"},
-		{"not listed", before(file("rooms/other/mailbox.jsonl")), "not what its manifest says"},
-		{"missing", good[1:], "not what its manifest says"},
-		{"no manifest", good[:len(good)-1], "without its manifest"},
+		{"not listed", before(file("rooms/other/mailbox.jsonl")), "does not match the manifest"},
+		{"missing", good[1:], "does not match the manifest"},
+		{"no manifest", good[:len(good)-1], "its manifest is missing"},
 		{"behind the manifest", append(append([]entry{}, good...), file("rooms/x/mailbox.jsonl")), "follows"},
 		{"newer", manifest(func(m *Manifest) { m.Format++ }), "format 2"},
 		{"other events", manifest(func(m *Manifest) { m.Rooms[0].Seq++ }), "last event"},
@@ -347,7 +347,7 @@ func TestBombIsRefused(t *testing.T) {
 	go bomb(to)
 	_, err := Restore(t.Context(), home, from)
 	from.Close()
-	if mail.CodeOf(err) != mail.TooLarge || !strings.Contains(err.Error(), "free") {
+	if mail.CodeOf(err) != mail.TooLarge || !strings.Contains(err.Error(), "may use only") {
 		t.Errorf("Restore = %v", err)
 	}
 	wantNothing(t, home)

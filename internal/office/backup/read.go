@@ -40,7 +40,7 @@ func unpack(dir string, from io.Reader) (Manifest, error) {
 	defer root.Close()
 	zip, err := gzip.NewReader(from)
 	if err != nil {
-		return Manifest{}, damaged("it is no gzip file: %w", err)
+		return Manifest{}, damaged("not a gzip file: %w", err)
 	}
 	u := unpacker{tar: tar.NewReader(zip), root: root, dirs: map[string]bool{".": true}}
 	m, err := u.all()
@@ -49,7 +49,7 @@ func unpack(dir string, from io.Reader) (Manifest, error) {
 	}
 	// Only the end of the file has the checksum of the data, including the manifest.
 	if n, err := io.CopyN(io.Discard, zip, maxRest); err == nil {
-		return m, damaged("after its end come %d bytes and more", n)
+		return m, damaged("at least %d bytes follow its end", n)
 	} else if err != io.EOF {
 		return m, damaged("its end is damaged: %w", err)
 	}
@@ -68,7 +68,7 @@ func (u *unpacker) all() (Manifest, error) {
 	for {
 		header, err := u.tar.Next()
 		if err == io.EOF {
-			return Manifest{}, damaged("it ends without its manifest, so it is not whole")
+			return Manifest{}, damaged("its manifest is missing, so the file is incomplete")
 		}
 		if err != nil {
 			return Manifest{}, damaged("after %d files: %w", len(u.read), err)
@@ -95,11 +95,11 @@ func (u *unpacker) all() (Manifest, error) {
 // have any size without a byte in the archive.
 func check(h *tar.Header) error {
 	if h.Typeflag != tar.TypeReg {
-		return damaged("%q in it is not a regular file", h.Name)
+		return damaged("%q is not a regular file", h.Name)
 	}
 	for key := range h.PAXRecords {
 		if key != "path" && key != "size" {
-			return damaged("%q in it has an attribute %q", h.Name, key)
+			return damaged("%q has an unexpected attribute %q", h.Name, key)
 		}
 	}
 	limit := h.Size
@@ -112,11 +112,11 @@ func check(h *tar.Header) error {
 	default:
 		room, file, ok := inRoom(h.Name)
 		if _, err := mail.ParseRoom(room); !ok || err != nil || !jsonl.InSnapshot(file) && !isKept(file) {
-			return damaged("it has a file %q, which is no file of a home that this version knows", h.Name)
+			return damaged("this version knows no file %q in a data directory", h.Name)
 		}
 	}
 	if h.Size > limit {
-		return damaged("%q in it has %d bytes, which is too much", h.Name, h.Size)
+		return damaged("%q is too large (%d bytes)", h.Name, h.Size)
 	}
 	return nil
 }
@@ -129,8 +129,8 @@ func fits(dir string, h *tar.Header) error {
 		return err
 	}
 	if left := usable(free, total); h.Size > left {
-		return mail.Errorf(mail.TooLarge, "%q in the backup has %d bytes, and of what is free on the disk of %s a "+
-			"restore may use %d more", h.Name, h.Size, dir, left)
+		return mail.Errorf(mail.TooLarge, "%q in the backup has %d bytes, but on the disk of %s a restore may use "+
+			"only %d more", h.Name, h.Size, dir, left)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (u *unpacker) file(h *tar.Header) error {
 	}
 	f, err := u.root.OpenFile(filepath.FromSlash(h.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return damaged("%q stands in it twice", h.Name)
+		return damaged("%q is in it twice", h.Name)
 	}
 	if err != nil {
 		return err
@@ -198,20 +198,20 @@ func (u *unpacker) manifest() (m Manifest, err error) {
 		return m, err
 	}
 	if err := jsonx.Unmarshal(text, &m); err != nil {
-		return m, damaged("its manifest is not understood: %s", jsonx.Explain(err))
+		return m, damaged("its manifest is invalid: %s", jsonx.Explain(err))
 	}
 	if m.Format != format {
-		return m, damaged("it has format %d, and this version knows format %d; it was written by Pennypost %s",
+		return m, damaged("it has format %d, but this version reads format %d; it was written by Pennypost %s",
 			m.Format, format, m.Version)
 	}
 	if i := firstDifference(m.Files, u.read); i >= 0 {
 		if i < len(u.read) {
-			return m, damaged("%q is not what its manifest says", u.read[i].Name)
+			return m, damaged("%q does not match the manifest", u.read[i].Name)
 		}
 		return m, damaged("%q is missing", m.Files[i].Name)
 	}
 	if _, err := u.tar.Next(); err != io.EOF {
-		return m, damaged("something follows its manifest")
+		return m, damaged("data follows its manifest")
 	}
 	return m, nil
 }

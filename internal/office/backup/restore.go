@@ -52,8 +52,8 @@ func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored,
 	}
 	if err := os.Mkdir(part, 0o700); errors.Is(err, os.ErrExist) {
 		return r, mail.Errorf(mail.Conflict,
-			"%s is there: another restore is at work, or was broken off. Nothing was "+
-				"changed. If none is, remove that directory", part)
+			"%s exists: another restore is running or was interrupted. Nothing was changed. If none is running, "+
+				"remove that directory", part)
 	} else if err != nil {
 		return r, err
 	}
@@ -75,7 +75,7 @@ func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored,
 func checkFree(home config.Home) error {
 	if conn, err := net.DialTimeout("unix", home.Socket(), time.Second); err == nil {
 		conn.Close()
-		return mail.Errorf(mail.Conflict, "a post office runs at %s, and a backup is restored where nothing is yet. "+
+		return mail.Errorf(mail.Conflict, "a post office is running at %s; restore into an empty directory. "+
 			"Nothing was changed", home)
 	}
 	names, err := os.ReadDir(string(home))
@@ -83,8 +83,8 @@ func checkFree(home config.Home) error {
 		return err
 	}
 	if len(names) > 0 {
-		return mail.Errorf(mail.Conflict, "there is something at %s, and a backup is restored where nothing is yet. "+
-			"Nothing was changed", home)
+		return mail.Errorf(mail.Conflict, "%s is not empty; restore into an empty directory. Nothing was "+
+			"changed", home)
 	}
 	return nil
 }
@@ -96,8 +96,8 @@ func behindLinks(path string) (string, error) {
 		return place, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", mail.Errorf(mail.Conflict, "%s is a link that leads nowhere. Nothing was changed. Make the "+
-			"directory that it should lead to, or remove it", path)
+		return "", mail.Errorf(mail.Conflict, "%s is a dangling symbolic link. Nothing was changed. Create its "+
+			"target directory, or remove the link", path)
 	}
 	return path, nil
 }
@@ -111,7 +111,7 @@ func verify(ctx context.Context, home config.Home, rooms []Room) ([]Checked, err
 		case err != nil && (room.Raw == "" || ctx.Err() != nil):
 			return nil, fmt.Errorf("verify room %s of the backup: %w", room.Name, err)
 		case err != nil:
-			room.Raw += "; here it cannot be opened either: " + err.Error()
+			room.Raw += "; it cannot be opened after the restore either: " + err.Error()
 		}
 		all = append(all, Checked{room.Name, v, room.Raw})
 	}
@@ -132,7 +132,7 @@ func verifyRoom(ctx context.Context, home config.Home, room Room) (v mail.Verifi
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	if last := j.Last(); last != room.Seq && room.Raw == "" {
-		return v, damaged("its last event is %d, and the manifest says %d", last, room.Seq)
+		return v, damaged("its last event is %d, but the manifest says %d", last, room.Seq)
 	}
 	return j.Verify(ctx)
 }

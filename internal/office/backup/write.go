@@ -103,7 +103,7 @@ func (w *Writer) setting(name, path string, most int64) error {
 		return err
 	}
 	if info.Size() > most {
-		return fmt.Errorf("it has %d bytes, and a backup takes %d", info.Size(), most)
+		return fmt.Errorf("it has %d bytes; the limit for a backup is %d", info.Size(), most)
 	}
 	return w.add(name, info.Size(), f)
 }
@@ -117,7 +117,7 @@ func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot, kept []Kept, raw er
 			return fmt.Errorf("back up %s of room %s: %w", file, name, err)
 		}
 		if all.err != nil {
-			raw = errors.Join(raw, fmt.Errorf("%s cannot be read as a whole: %w", file, all.err))
+			raw = errors.Join(raw, fmt.Errorf("%s cannot be read completely: %w", file, all.err))
 		}
 		return nil
 	}
@@ -173,7 +173,7 @@ func (p *patched) Read(b []byte) (int, error) {
 
 func (w *Writer) add(name string, size int64, from io.Reader) error {
 	if len(w.manifest.Files) == maxFiles {
-		return fmt.Errorf("a backup takes %d files, and there are more", maxFiles)
+		return fmt.Errorf("too many files; the limit for a backup is %d", maxFiles)
 	}
 	header := tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.manifest.At.Std()}
 	if err := w.tar.WriteHeader(&header); err != nil {

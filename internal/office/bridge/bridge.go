@@ -139,7 +139,7 @@ func (b *Bridge) Status() mail.BridgeStatus {
 		s.Behind = max(s.Behind, int(shown-b.owes)+1)
 	}
 	if d := b.busyForLocked(); d > stuckAfter && s.Failing == "" {
-		s.Failing = fmt.Sprintf("its files in %s have not answered for %v", s.Dir, d.Round(time.Second))
+		s.Failing = fmt.Sprintf("reading its files in %s has taken %v so far", s.Dir, d.Round(time.Second))
 		s.Since = mail.TimeOf(b.opts.Now().Add(-d))
 	}
 	if !b.begunAt.IsZero() && time.Since(b.begunAt) > stuckAfter {
@@ -151,7 +151,7 @@ func (b *Bridge) Status() mail.BridgeStatus {
 // goesOn returns the status of a bridge whose import takes longer than a moment.
 func goesOn(s mail.BridgeStatus) mail.BridgeStatus {
 	if s.Failing == "" {
-		s.Notice = fmt.Sprintf("it is still importing from the files, %s so far, and continues by itself",
+		s.Notice = fmt.Sprintf("it is still importing from the files (%s so far) and continues by itself",
 			wording.Plural(s.Imported, "message"))
 	}
 	return s
@@ -301,7 +301,7 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 	})
 	switch {
 	case err != nil && was == "":
-		b.log.Warn("bridge fails", "dir", b.opts.Bridge.Dir, "err", err)
+		b.log.Warn("bridge failed", "dir", b.opts.Bridge.Dir, "err", err)
 	case err == nil && was != "":
 		b.log.Info("bridge works again", "dir", b.opts.Bridge.Dir)
 	}

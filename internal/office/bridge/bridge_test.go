@@ -374,7 +374,7 @@ func TestHanging(t *testing.T) {
 		}
 	}
 	st := d.sync()
-	if !strings.Contains(st.Failing, "have not answered") || st.Since == 0 || st.Behind == 0 {
+	if !strings.Contains(st.Failing, "reading its files") || st.Since == 0 || st.Behind == 0 {
 		t.Errorf("status = %+v, want it to say that the files hang", st)
 	}
 	// Stop the set, as with the post office, and start it again while the call still hangs.

@@ -84,8 +84,8 @@ func (b *Bridge) there(ctx context.Context) error {
 	_, refused := errors.AsType[*confined.RefusedError](err)
 	switch {
 	case moved || refused:
-		err = fmt.Errorf("%w. When what was there is back, the bridge goes on by itself; if another directory is "+
-			"meant, name it again: pennypost bridge remove %s", err, b.opts.Bridge.ID)
+		err = fmt.Errorf("%w. The bridge continues when the old directory is back. To use the new directory, add "+
+			"the bridge again after: pennypost bridge remove %s", err, b.opts.Bridge.ID)
 		b.tellMoved(ctx, err)
 	case errors.Is(err, fs.ErrNotExist) && b.opts.Dialect.Vanishes:
 		return nil
@@ -103,11 +103,11 @@ func (b *Bridge) tellMoved(ctx context.Context, why error) {
 	}
 	_, err := b.opts.Room.As(mail.System).Send(ctx, mail.Draft{To: mail.Recipients{string(mail.User)},
 		Type: string(mail.Status), Subject: "The bridge " + b.opts.Bridge.ID + " refuses its directory",
-		Body: why.Error() + ". Mail of this room is kept for it; nothing is lost."})
+		Body: why.Error() + ". The room keeps its mail for the bridge; nothing is lost."})
 	if b.dir.Told = err == nil; b.dir.Told {
 		err = b.savePlace()
 	}
 	if err != nil {
-		b.log.Warn("the person was not told", "err", err)
+		b.log.Warn("person not notified", "err", err)
 	}
 }

@@ -52,11 +52,11 @@ func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	case err != nil:
 		return err
 	case d.Files == nil:
-		return mail.Errorf(mail.Invalid, "%s keeps no files, so there is nothing to bridge", b.Dialect)
+		return mail.Errorf(mail.Invalid, "%s has no files to bridge", b.Dialect)
 	}
 	info, err := os.Stat(b.Dir)
 	if err != nil || !info.IsDir() {
-		return mail.Errorf(mail.NotFound, "there is no directory %s. Nothing was added", b.Dir)
+		return mail.Errorf(mail.NotFound, "no directory %s. Nothing was added", b.Dir)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
 	if before == nil {
 		return
 	}
-	_ = r.outcome(ctx, in, errors.New("the bridge that was here before still waits for its files"))
+	_ = r.outcome(ctx, in, errors.New("the previous bridge of this name is still waiting for its files"))
 	select {
 	case <-before:
 	case <-ctx.Done():
@@ -149,7 +149,7 @@ func (s *Set) await(r *running, until time.Time) {
 	select {
 	case <-r.done:
 	case <-t.C:
-		r.log.Warn("bridge still waits for its files; it is left alone", "dir", r.opts.Bridge.Dir)
+		r.log.Warn("bridge still waits for its files; abandoned", "dir", r.opts.Bridge.Dir)
 		s.hung[r.opts.Bridge.ID] = r.done
 	}
 }
@@ -227,7 +227,7 @@ func (s *Set) find(id string) (*running, error) {
 			return r, nil
 		}
 	}
-	return nil, mail.Errorf(mail.NotFound, "there is no bridge %q. The bridges are listed by: pennypost bridge list",
+	return nil, mail.Errorf(mail.NotFound, "no bridge %q. To list the bridges: pennypost bridge list",
 		id)
 }
 

@@ -27,7 +27,7 @@ func newWatcher(log *slog.Logger, dirty pause.Nudge) *watcher {
 	w := &watcher{dirty: dirty, dirs: make(map[string]bool), done: make(chan struct{})}
 	var err error
 	if w.fs, err = fsnotify.NewWatcher(); err != nil {
-		log.Info("changes of files are looked for, because the system cannot tell of them", "err", err)
+		log.Info("polling for file changes: no change notifications", "err", err)
 		close(w.done)
 		return w
 	}

@@ -24,19 +24,19 @@ func (o *Rooms) askOverACP(ctx context.Context, who door.Asker, q *acp.Question)
 	}
 	a, ok, err := mail.OneAgent(ctx, svc, who.Agent)
 	if !ok || a.Session == "" {
-		o.Set.Log.Warn("what an agent asks is not on the desk: its MCP server has not joined", "room", who.Room,
+		o.Set.Log.Warn("agent's question not on the desk: its MCP server has not joined", "room", who.Room,
 			"agent", who.Agent, "err", err)
 		return ""
 	}
 	h.Session = a.Session
 	if h.ID, err = o.Asked.Open(ctx, svc, h); err != nil {
-		o.Set.Log.Warn("what an agent asks is not on the desk", "room", who.Room, "agent", who.Agent, "err", err)
+		o.Set.Log.Warn("agent's question not on the desk", "room", who.Room, "agent", who.Agent, "err", err)
 		return ""
 	}
 	answer, err := o.Asked.Wait(ctx, h.ID, h.Shown())
 	if answer == nil || err != nil {
 		if err := o.Asked.Settle(ctx, svc, &h, mail.DialogEnded); err != nil {
-			o.Set.Log.Warn("a room does not hear of a dialog", "room", who.Room, "agent", who.Agent, "err", err)
+			o.Set.Log.Warn("dialog not reported to the room", "room", who.Room, "agent", who.Agent, "err", err)
 		}
 		return ""
 	}
@@ -90,7 +90,7 @@ func replies(q *acp.Question) (list []reply) {
 			r.Rule, r.Writes = 0, ""
 		}
 		if verdict == mail.SayDeny && r.Rule == 0 {
-			r.Writes = "it takes no words with it: write them as mail"
+			r.Writes = "it accepts no text with an answer: send the text as mail"
 		}
 		list = append(list, r)
 	}
@@ -159,6 +159,6 @@ func (v *Room) working(ctx context.Context, agent mail.Name) {
 	}
 	_, err := v.office.Own(ctx, v.name, agent).Register(ctx, mail.Presence{Update: true, State: mail.Working})
 	if err != nil {
-		v.office.Set.Log.Warn("an agent in a turn is not shown at work", "room", v.name, "agent", agent, "err", err)
+		v.office.Set.Log.Warn("agent in a turn not shown as working", "room", v.name, "agent", agent, "err", err)
 	}
 }

@@ -72,7 +72,7 @@ func TestRepliesOverACP(t *testing.T) {
 	want := []mail.Offer{
 		{Verdict: mail.SayAllow, Rule: 1, Writes: "Always  [31mallow"}, {Verdict: mail.SayAllow},
 		{Verdict: mail.SayAllow, Rule: 4, Writes: "Allow, and edit"},
-		{Verdict: mail.SayDeny, Writes: "it takes no words with it: write them as mail"},
+		{Verdict: mail.SayDeny, Writes: "it accepts no text with an answer: send the text as mail"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -121,13 +121,13 @@ func TestNoTurnBesideASession(t *testing.T) {
 			defer func() { x.Turns.Lives = lives }()
 			x.Turns.Lives = nil
 			go func() { began <- say() }()
-			for until := time.Now().Add(10 * time.Second); !strings.Contains(ring(), "begins at this moment"); {
+			for until := time.Now().Add(10 * time.Second); !strings.Contains(ring(), "is starting"); {
 				if time.Now().After(until) {
 					return errors.New("a turn may begin while a session does")
 				}
 			}
 			for since := time.Now(); time.Since(since) < 100*time.Millisecond; { // until the room knows the session
-				if got := ring(); !strings.Contains(got, "begins at this moment") {
+				if got := ring(); !strings.Contains(got, "is starting") {
 					return errors.New("a turn may begin before the room knows of the session: " + got)
 				}
 			}

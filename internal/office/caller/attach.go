@@ -23,7 +23,7 @@ func (o *Rooms) Attach(ctx context.Context, room mail.RoomName, agent mail.Name,
 	}
 	if !ok {
 		return wire.Attached{}, mail.Errorf(mail.NotFound,
-			"room %s has no agent %q. Its agents are listed by: pennypost agents", room, agent)
+			"room %s has no agent %q. To list its agents: pennypost agents", room, agent)
 	}
 	front := door.Front{Sessions: &o.Set.Reach.Sessions}
 	s := front.Bring(ctx, room, a.Name, door.From{Terminal: from.Terminal, Tmux: from.Tmux})

@@ -61,8 +61,8 @@ func (v *Room) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, er
 		b, err := s.SyncBridge(ctx, id) // it rejects a caller without the right, and a missing bridge
 		if err == nil && b.Machine != "" && b.Machine != v.office.Set.Config.MachineName() {
 			err = mail.Errorf(mail.Invalid,
-				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
-					"typed on this one cannot hurry it", id, b.Machine)
+				"the bridge %s is on the machine %s and syncs there; this machine cannot trigger a "+
+					"sync", id, b.Machine)
 		}
 		return id, err
 	})

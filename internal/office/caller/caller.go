@@ -121,8 +121,8 @@ func (o *Rooms) Quiet() bool {
 
 // notEntered says that a room does not exist for a machine, in the same words whether it exists or not.
 func notEntered(pass *mail.Pass, name mail.RoomName) error {
-	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
-		"by: pennypost rooms", name, pass.Machine)
+	return mail.Errorf(mail.NotFound, "no room %q for the machine %s. To list the rooms that it may use: pennypost "+
+		"rooms", name, pass.Machine)
 }
 
 // GuestOf returns the guest whose token of a room has a hash, which only an admitted guest's has; ctx ends with the

@@ -55,7 +55,7 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 
 // notAll is the error of a request that has ended.
 func notAll(ctx context.Context) error {
-	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered", Err: ctx.Err()}
+	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms answered", Err: ctx.Err()}
 }
 
 // isElsewhere reports whether a closed room is in a file of another machine, which reports it.
@@ -93,7 +93,7 @@ func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (no
 			nobody = err
 		default:
 			desks[i].Away = []mail.RoomName{names[i]}
-			o.Set.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
+			o.Set.Log.Warn("room left out of the desk", "room", names[i], "err", err)
 		}
 	}
 	if found {
@@ -123,7 +123,7 @@ func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []
 			o.Set.GiveBack(e, name)
 		}
 		if err != nil {
-			o.Set.Log.Warn("a room is left out of the desk", "room", name, "err", err)
+			o.Set.Log.Warn("room left out of the desk", "room", name, "err", err)
 			away = append(away, name)
 			continue
 		}

@@ -25,7 +25,7 @@ type hookKey struct{}
 // otherwise an agent could hide one of its own from the person, and so could a script.
 func (v *Room) Dialog(ctx context.Context, c mail.DialogChange) error {
 	if ctx.Value(hookKey{}) == nil && !v.ID.Own() && v.office.Asked.Holds(c.ID) {
-		return mail.Errorf(mail.Denied, "of this dialog its client tells: nothing was noted")
+		return mail.Errorf(mail.Denied, "only the agent's client may report this dialog. Nothing was changed")
 	}
 	return v.opening(&c.Process, c.Session, "").Stub.Dialog(ctx, c)
 }
@@ -34,7 +34,7 @@ func (v *Room) Dialog(ctx context.Context, c mail.DialogChange) error {
 func (o *Rooms) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, error) {
 	id, err := gate.Identify(ctx, "", mail.User)
 	if err == nil && id.Means() == mail.ByScript {
-		err = mail.Errorf(mail.Denied, "what agents' clients ask is for you yourself, and no script's to see")
+		err = mail.Errorf(mail.Denied, "a script cannot see the dialogs of agents' clients; list them yourself")
 	}
 	if err != nil {
 		return mail.Cards{}, err
@@ -105,9 +105,9 @@ func (o *Rooms) knownCards(ctx context.Context, q mail.DialogQuery) (cards []mai
 
 func elsewhere(m mail.Machine) string {
 	if m == "" {
-		return "what it asks is not held here: answer in its terminal"
+		return "its question is not on this machine: answer in its terminal"
 	}
-	return "what it asks is held on " + string(m) + ": answer there, or in its terminal"
+	return "its question is on " + string(m) + ": answer there, or in its terminal"
 }
 
 // cardOf returns a dialog held here as the person sees it.
@@ -117,13 +117,13 @@ func (o *Rooms) cardOf(h *hook.Held) mail.Card {
 	waits, handed := o.Asked.Waits(h.ID)
 	switch {
 	case len(h.Offers) == 0 && h.Doubt:
-		c.Why = "answer in its terminal; or it was answered there already, which " + h.Client + " does not tell"
+		c.Why = "answer in its terminal, unless you already did; " + h.Client + " does not report that"
 	case len(h.Offers) == 0:
-		c.Why = "answer in its terminal: " + h.Client + " takes no answer from elsewhere here"
+		c.Why = "answer in its terminal: " + h.Client + " accepts answers only there"
 	case handed:
 		c.Why = "it is being answered"
 	case !waits:
-		c.Why = "answer in its terminal: its hook has ended, or the post office was started again since"
+		c.Why = "answer in its terminal: its hook has ended, or the post office has restarted"
 	default:
 		c.Here = true
 	}
@@ -137,7 +137,7 @@ const mostBehind = 20
 func (o *Rooms) waiting(ctx context.Context, room mail.RoomName) []mail.Waiting {
 	list, err := o.Own(ctx, room, mail.User).Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
 	if err != nil {
-		o.Set.Log.Debug("who waits behind a dialog is not known", "room", room, "err", err)
+		o.Set.Log.Debug("waits behind a dialog not known", "room", room, "err", err)
 	}
 	return list.Waiting
 }
@@ -160,15 +160,15 @@ func (o *Rooms) AnswerDialog(ctx context.Context, a mail.DialogAnswer) error {
 	}
 	if !held {
 		return mail.Errorf(mail.NotFound, "no dialog %s is open on this machine: it was answered, or its agent has "+
-			"gone. Nothing was done", a.Dialog)
+			"left. Nothing was done", a.Dialog)
 	}
 	id, err := gate.Identify(ctx, h.Room, mail.User)
 	if err != nil {
 		return err
 	}
 	if !id.Means().IsAct() {
-		return mail.Errorf(mail.Denied, "only you yourself can answer an agent's dialog, on the pages, with your "+
-			"phone or in your own terminal: nothing was done")
+		return mail.Errorf(mail.Denied, "only you can answer an agent's dialog: use the pages, your phone or your "+
+			"own terminal. Nothing was done")
 	}
 	if o.Confirm != nil {
 		if err := o.Confirm.Check(ctx); err != nil {
@@ -199,9 +199,9 @@ func (o *Rooms) SetAway(ctx context.Context, a wire.Away) (wire.Aways, error) {
 		return wire.Aways{}, err
 	case !id.Means().IsAct():
 		return wire.Aways{}, mail.Errorf(mail.Denied,
-			"only you yourself can say that you are away: nothing was changed")
+			"only you can set that you are away. Nothing was changed")
 	case time.Until(a.Until.Std()) > mostAway:
-		return wire.Aways{}, mail.Errorf(mail.Invalid, "away is for at most %d hours: nothing was changed",
+		return wire.Aways{}, mail.Errorf(mail.Invalid, "you can be away for at most %d hours. Nothing was changed",
 			int(mostAway.Hours()))
 	}
 	if err := o.Asked.SetAway(a); err != nil {
@@ -314,7 +314,7 @@ func (o *Rooms) TendDialogs(ctx context.Context) {
 		open := o.Asked.All()
 		for _, h := range open {
 			if err := o.tend(ctx, &h); err != nil {
-				o.Set.Log.Warn("a room does not hear of a dialog", "room", h.Room, "agent", h.Agent, "err", err)
+				o.Set.Log.Warn("dialog not reported to the room", "room", h.Room, "agent", h.Agent, "err", err)
 			}
 		}
 		if long = tendPause; len(open) == 0 {
@@ -358,7 +358,7 @@ func (o *Rooms) endOrphans(ctx context.Context, older time.Duration) {
 	})
 	for _, d := range all {
 		if err := o.Own(ctx, d.room, mail.User).Dialog(ctx, d.DialogChange); err != nil {
-			o.Set.Log.Warn("a dialog is not ended", "room", d.room, "agent", d.Agent, "err", err)
+			o.Set.Log.Warn("dialog not ended", "room", d.room, "agent", d.Agent, "err", err)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (o *Rooms) ended(ctx context.Context, s sessions.Session, m mail.Moment) bo
 	o.guard().Ended(s.Room, s.Agent, "") // no hook reports the end of an interrupted or killed call
 	_, err := o.Own(ctx, s.Room, s.Agent).Turn(ctx, t)
 	if err != nil {
-		o.Set.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
+		o.Set.Log.Warn("end of a session or turn not recorded", "agent", s.Agent, "moment", m, "err", err)
 	}
 	return err == nil
 }

@@ -89,7 +89,7 @@ func hiddenWrite(t *testing.T, refused bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "lex.go, which you hold, was written by somebody, perhaps the user"
+	const want = "lex.go, which you hold, was written by someone, perhaps the user"
 	for i := range page.Messages {
 		if got := page.Messages[i].Subject; strings.Contains(got, "written") && got != want {
 			t.Errorf("ann is told %q, want %q", got, want)

@@ -124,7 +124,7 @@ func inRooms[T any](ctx context.Context, o *Rooms, names []mail.RoomName,
 				wrong = err
 			case code != mail.NotFound && ctx.Err() == nil:
 				away = append(away, name)
-				o.Set.Log.Warn("a room is left out of an answer about all rooms", "room", name, "err", err)
+				o.Set.Log.Warn("room left out of an answer about all rooms", "room", name, "err", err)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func (h *Hooks) Taken(ctx context.Context, id string) error {
 	h.mu.Unlock()
 	if !ok {
 		return mail.Errorf(mail.NotFound,
-			"nothing waits to be marked under this ticket; what was told will be told again")
+			"unknown ticket; the mail will be shown again")
 	}
 	return t.marks.Write(ctx)
 }

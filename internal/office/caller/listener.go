@@ -26,7 +26,7 @@ func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence
 	hand func(*mail.Rung) error) error {
 	name, caller := v.name, v.ID.Name()
 	if caller == mail.User || caller == mail.System {
-		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
+		return mail.Errorf(mail.Denied, "only an agent can be rung; name it with --as NAME or PENNYPOST_AGENT")
 	}
 	if o.Far == nil {
 		if err := o.Set.CheckRemoved(name, caller, true); err != nil {

@@ -96,10 +96,10 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 // behind keeps a message after its sender's waiting ones. If the way is back, they are all sent now.
 func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 	w, err := v.office.Kept.Keep(outbox.Letter{Room: v.name, Key: d.Key, Sender: by, Draft: *d,
-		Since: mail.TimeOf(time.Now()), Why: "what was sent before it goes first"})
+		Since: mail.TimeOf(time.Now()), Why: "earlier mail is sent first"})
 	if err != nil {
 		return mail.Sent{}, unkept(mail.Errorf(mail.Unavailable,
-			"earlier mail of this sender waits on this machine, so this is not sent"), err)
+			"not sent, because earlier mail of this sender is still waiting on this machine"), err)
 	}
 	if v.office.wayAway() == nil {
 		if sent, over, err := w.Await(behindPatience); over {
@@ -113,7 +113,7 @@ func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 func (v *Room) keep(ctx context.Context, d *mail.Draft, why error) (*outbox.Waiting, error) {
 	by, known, err := v.sender(ctx)
 	if err == nil && !known {
-		err = mail.Errorf(mail.Unavailable, "%s is new to room %s, which has to know it first", by.Name, v.name)
+		err = mail.Errorf(mail.Unavailable, "%s is new to room %s, and must register there first", by.Name, v.name)
 	}
 	if err == nil {
 		err = v.mayKeep(ctx, d)
@@ -136,7 +136,7 @@ func unkept(why, err error) error {
 		code = mail.Unavailable
 	}
 	return &mail.Error{Code: code, Err: errors.Join(why, err),
-		Msg: strings.TrimSuffix(why.Error(), ".") + ". It is not kept on this machine either: " + err.Error()}
+		Msg: strings.TrimSuffix(why.Error(), ".") + ". It was not kept on this machine either: " + err.Error()}
 }
 
 // mayKeep rejects messages that depend on the room's total order: the outbox cannot decide that.
@@ -144,19 +144,19 @@ func (v *Room) mayKeep(ctx context.Context, d *mail.Draft) error {
 	t := mail.Type(d.Type)
 	switch {
 	case d.IsLater():
-		return mail.Errorf(mail.Unavailable, "it is to be sent later, which the room looks after")
+		return mail.Errorf(mail.Unavailable, "only the room can schedule mail")
 	case t.Rule().Stops:
-		return mail.Errorf(mail.Unavailable, "a %s stops what runs now", t)
+		return mail.Errorf(mail.Unavailable, "a %s is only useful now", t)
 	case slices.ContainsFunc(d.To, func(a string) bool { return strings.Contains(a, "@") }):
-		return mail.Errorf(mail.Unavailable, "it is for another room too, which has an order of its own")
+		return mail.Errorf(mail.Unavailable, "it is also for another room")
 	case d.ReplyTo != "" && t.MayAnswer():
 		if v.office.Far == nil {
 			if it, err := v.Message(ctx, d.ReplyTo); err == nil && !it.Type.Asks() {
 				return d.CheckAccepted(mail.MaxAccepted)
 			}
 		}
-		return mail.Errorf(mail.Unavailable, "it may answer a question, and the first answer counts. Send it again "+
-			"when the way is back; with the type status, say, it answers nothing, and is kept")
+		return mail.Errorf(mail.Unavailable, "it may answer a question, and only the first answer counts. Send it "+
+			"again when the room is reachable; or send it with another type, such as status, to have it kept")
 	}
 	return d.Check(mail.MaxAccepted)
 }
@@ -273,10 +273,10 @@ func found(ctx context.Context, s mail.Service, l *outbox.Letter) (mail.Sent, er
 // returnKept tells the sender of a refused letter in its room, if the room accepts that.
 func (o *Rooms) returnKept(ctx context.Context, l *outbox.Letter, why error) {
 	d := mail.Draft{To: mail.Recipients{string(mail.AgentAddress(l.Sender.Name))}, Type: string(mail.Status),
-		Key: mail.MadeKey + "returned-" + l.Key, Subject: "Not sent: " + cmp.Or(l.Draft.Subject, "what was kept"),
-		Body: "Pennypost kept this on the machine of its sender since " + l.Since.String() + ", for " +
-			strings.Join(l.Draft.To, ", ") + ", and room " + string(l.Room) + " refuses it now: " + why.Error() +
-			"\n\nIt is in the outbox there until it is dismissed: pennypost outbox --withdraw " + l.Key + "\n\n" +
+		Key: mail.MadeKey + "returned-" + l.Key, Subject: "Not sent: " + cmp.Or(l.Draft.Subject, "kept mail"),
+		Body: "Pennypost kept this message on its sender's machine since " + l.Since.String() + ", for " +
+			strings.Join(l.Draft.To, ", ") + ", and room " + string(l.Room) + " refused it: " + why.Error() +
+			"\n\nTo remove it from the outbox of that machine: pennypost outbox --withdraw " + l.Key + "\n\n" +
 			l.Draft.Body}
 	if l.Sender.Name == mail.User {
 		d.To = mail.Recipients{string(mail.User)}
@@ -286,6 +286,6 @@ func (o *Rooms) returnKept(ctx context.Context, l *outbox.Letter, why error) {
 		return err
 	})
 	if err != nil {
-		o.Set.Log.Info("who sent mail that is refused is not told in the room", "room", l.Room, "err", err)
+		o.Set.Log.Info("sender of refused mail not told in the room", "room", l.Room, "err", err)
 	}
 }

@@ -177,8 +177,8 @@ func (v *Room) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Tea
 	if i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name }); i >= 0 &&
 		roster[i].Session != "" {
 		return "", mail.Errorf(mail.Denied,
-			"the teammate %s of %s shares its name with the session of another agent of "+
-				"room %s, and cannot speak for it: nothing was done. Let the lead start it under another name", member,
+			"the teammate %s of %s has the same name as an agent with a session in room %s, and cannot act for it: "+
+				"nothing was done. Ask the lead to start it under another name", member,
 			t.Name,
 			v.name)
 	}
@@ -187,10 +187,10 @@ func (v *Room) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Tea
 
 // unattributed says why it is not known which agent calls.
 func (v *Room) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
-	why := "no hook has told the post office who uses the tool, or a subagent uses it. Use the tool again; if that " +
-		"does not help, tell your user: pennypost install claude"
+	why := "no hook has reported who called the tool, or a subagent called it. Try again; if that does not help, " +
+		"tell your user to run: pennypost install claude"
 	if v.ID.ToolUse() == wire.ShellUse {
-		why = "a shell command does not say which. Use Pennypost's tools, such as send_message; the lead may also " +
+		why = "a shell command does not show which. Use Pennypost's tools, such as send_message; the lead may also " +
 			"add --as '" + string(caller) + "'"
 	}
 	return mail.Errorf(mail.Denied,

@@ -38,7 +38,8 @@ func (o *Rooms) TendTeams(ctx context.Context) {
 	t := teamTender{rooms: o, top: reach.ClaudeDir(), file: o.Set.Config.Home.Teams(),
 		known: make(map[string]teamBridge), told: make(map[string]bool)}
 	if err := kept.Load(t.file, &t.known); err != nil {
-		o.Set.Log.Error("teams not tended", "err", err) // bridges that the person has ended would be added again
+		o.Set.Log.Error("team bridges not "+
+			"updated", "err", err) // bridges that the person has ended would be added again
 		return
 	}
 	for pause.For(ctx, teamsPause) {

@@ -56,11 +56,11 @@ func (o *Rooms) windowNow(ctx context.Context, home, session string) (string, er
 	defer cancel()
 	program, err := o.Set.Reach.Codex.Window(ctx, home, session)
 	if err != nil && ctx.Err() != nil {
-		return "", &mail.Error{Code: mail.Unavailable, Msg: "Codex has not said in time in which of its windows " +
-			"this session is, so it cannot be told which agent it is: nothing was done. Try again", Err: err}
+		return "", &mail.Error{Code: mail.Unavailable, Msg: "Codex did not say in time which window this session " +
+			"is in, so its agent is unknown. Nothing was done. Try again", Err: err}
 	}
 	if err != nil {
-		o.Set.Log.Debug("the window of a session is not known", "session", session, "err", err)
+		o.Set.Log.Debug("window of a session unknown", "session", session, "err", err)
 	}
 	return program, nil
 }

@@ -89,7 +89,7 @@ func TestHiddenWritesBelow(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(g.dir, "src", "deep")); err != nil {
 		t.Fatal(err)
 	}
-	g.look("somebody removes", "ann: src/deep/b.go, which you hold, was written by somebody, perhaps the user")
+	g.look("somebody removes", "ann: src/deep/b.go, which you hold, was written by someone, perhaps the user")
 	if n := g.w.files[fileKey{seat{"shop", "ann"}, g.root.Root, "src"}].tree.size; g.w.below != n {
 		t.Errorf("%d files are counted, and there are %d", g.w.below, n)
 	}
@@ -107,7 +107,7 @@ func TestHiddenWritesOfPattern(t *testing.T) {
 	g.write("src/deep/c.txt")
 	g.look("another file changes")
 	g.write("src/deep/b.go")
-	g.look("one of it does", "ann: src/deep/b.go, which you hold, was written by somebody, perhaps the user")
+	g.look("one of it does", "ann: src/deep/b.go, which you hold, was written by someone, perhaps the user")
 }
 
 // TestHiddenWritesAfterRestart: a claim from before the post office started is watched, in its present state, once
@@ -132,7 +132,7 @@ func TestHiddenWritesAfterRestart(t *testing.T) {
 	g.write("src/a.go")
 	g.write("src/deep/b.go")
 	g.write("src/deep/c.txt")
-	g.look("it changes", "ann: src/a.go, which you hold, was written by somebody, perhaps the user")
+	g.look("it changes", "ann: src/a.go, which you hold, was written by someone, perhaps the user")
 }
 
 // TestLargeTrees: a directory with too many files is not watched, nor one that has grown too large.

@@ -400,18 +400,18 @@ func (c change) tell(ctx context.Context, room Room) {
 	// Reclaiming within a minute gives the same key, so the holder is told once.
 	key := fmt.Sprintf("hidden %d %x", h.Since.Std().Unix()/60, sum[:16])
 	since := h.Clock()
-	who := "somebody, perhaps the user"
+	who := "someone, perhaps the user"
 	if c.writer != "" {
 		who = string(c.writer)
 		_, _ = room.Send(ctx, mail.Draft{To: mail.Recipients{who}, Type: string(mail.Custom), Key: key + " writer",
 			Priority: string(mail.Urgent),
 			Subject:  wording.Clip(fmt.Sprintf("You wrote %s, which %s holds", c.path, h.Agent), mail.MaxSubject),
-			Body: fmt.Sprintf("%s has held %s since %s, and it changed while a call of yours ran. Settle with %s who "+
-				"goes on.\n", h.Agent, h.Target, since, h.Agent)})
+			Body: fmt.Sprintf("%s has held %s since %s, and it changed while a call of yours ran. Agree with %s "+
+				"who continues.\n", h.Agent, h.Target, since, h.Agent)})
 	}
 	_, _ = room.Send(ctx, mail.Draft{To: mail.Recipients{string(h.Agent)}, Type: string(mail.Custom), Key: key,
 		Priority: string(mail.Urgent),
 		Subject:  wording.Clip(fmt.Sprintf("%s, which you hold, was written by %s", c.path, who), mail.MaxSubject),
-		Body: fmt.Sprintf("You have held %s since %s. It was written otherwise than by your tools. Read it again "+
-			"before you change it.\n", h.Target, since)})
+		Body: fmt.Sprintf("You have held %s since %s. It was not written by your tools. Read it again before you "+
+			"change it.\n", h.Target, since)})
 }

@@ -97,7 +97,7 @@ func TestHiddenWrites(t *testing.T) {
 	look("bob has ended")
 
 	change()
-	look("nobody has a call running", "ann: lex.go, which you hold, was written by somebody, perhaps the user")
+	look("nobody has a call running", "ann: lex.go, which you hold, was written by someone, perhaps the user")
 	w.Began(ann, "t5", nil)
 	w.Began(bob, "t6", nil)
 	if err := os.Remove(path); err != nil {
@@ -115,7 +115,7 @@ func TestHiddenWrites(t *testing.T) {
 	w.Began(ann, "t7", nil)
 	w.Began(bob, "t8", nil)
 	change()
-	look("both have calls running", "ann: lex.go, which you hold, was written by somebody, perhaps the user")
+	look("both have calls running", "ann: lex.go, which you hold, was written by someone, perhaps the user")
 	room.held = nil
 	look("nothing is held")
 	if len(w.files) != 0 {
@@ -157,7 +157,7 @@ func TestReadersAreNoWriters(t *testing.T) {
 	use("bob", "t1", "Read", `{"file_path":"lex.go"}`)
 	write(t, path, "xx")
 	g.Watch.Look(t.Context(), now)
-	if want := []string{"ann: lex.go, which you hold, was written by somebody, perhaps the user"}; !slices.Equal(
+	if want := []string{"ann: lex.go, which you hold, was written by someone, perhaps the user"}; !slices.Equal(
 		room.sent, want) {
 		t.Errorf("told is %q, want %q", room.sent, want)
 	}

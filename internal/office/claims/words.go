@@ -26,8 +26,8 @@ func Resolve(words []string, dir string) (targets []mail.Target, err error) {
 
 func resolve(word, dir string) (mail.Target, error) {
 	if word == "" || len(word) > mail.MaxPath || !mail.IsLine(word) {
-		return mail.Target{}, mail.Errorf(mail.Invalid, "what is claimed is a path or a name, of one line without "+
-			"control characters and at most %d bytes: nothing was changed", mail.MaxPath)
+		return mail.Target{}, mail.Errorf(mail.Invalid, "not a path or name that can be claimed: use one line "+
+			"without control characters, at most %d bytes. Nothing was changed", mail.MaxPath)
 	}
 	path, pattern := split(word, dir)
 	if pattern == "" && isName(word, path) {
@@ -35,8 +35,8 @@ func resolve(word, dir string) (mail.Target, error) {
 		return t, t.Check()
 	}
 	if dir == "" && !filepath.IsAbs(word) {
-		return mail.Target{}, mail.Errorf(mail.Invalid, "it is not known in which directory %q is: write the whole "+
-			"path. Nothing was changed", word)
+		return mail.Target{}, mail.Errorf(mail.Invalid, "the directory of %q is not known: use an absolute path. "+
+			"Nothing was changed", word)
 	}
 	p, err := worktree.Find(path, dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func resolve(word, dir string) (mail.Target, error) {
 			wording.OneLine(err.Error(), ' ')) // it may contain the targets of links
 	}
 	if here, err := worktree.Find(dir, dir); dir != "" && (err != nil || here.Root != p.Root) {
-		return mail.Target{}, mail.Errorf(mail.Invalid, "%s is not in the project %s, where you are: nothing was "+
+		return mail.Target{}, mail.Errorf(mail.Invalid, "%s is not in your project %s. Nothing was "+
 			"changed", word, wording.OneLine(here.At, ' '))
 	}
 	t := mail.Target{Root: p.Root, At: p.At, Path: p.Path}

@@ -24,12 +24,12 @@ import (
 const demoHelp = `Watch a small team at work for a few seconds: an orchestrator, two builders, a reviewer and you.
 
 The post office is a real one, in a directory of its own that is removed afterwards. The agents are
-small real processes that behave as agents' clients do. The orchestrator sleeps until mail for it
+small real processes that behave like agents' clients. The orchestrator sleeps until mail for it
 starts its process; the others are idle sessions that are woken through their inbox sockets. You ask
 for a piece of work, and answer one question.
 
-With --serve the demo is a whole day for you to look at: a post office of its own, filled with the
-mail of five agents and a person, that stays open until ^C. Some of the agents go on working, and
+With --serve the demo is a whole day to look at: a post office of its own, filled with the
+mail of five agents and a person, that stays open until ^C. Some of the agents keep working, and
 react to what you write to them. Your own post office is not touched.`
 
 // demoRoom is the room of the demo, and demoTime its time limit.
@@ -46,7 +46,7 @@ func newDemo(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.serve && f.keep:
-				return cli.Usage("--keep is for a demo without --serve; to keep this one, say where: --dir DIR")
+				return cli.Usage("--keep is for a demo without --serve; to keep this one: --dir DIR")
 			case f.serve:
 				return a.demoServe(cmd.Context(), f)
 			case f.listen != "" || f.dir != "":
@@ -55,13 +55,13 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), f.keep)
 		},
 	},
-		cli.Flag{Into: &f.keep, Name: "keep", About: "keep the post office's directory, to look into it"},
-		cli.Flag{Into: &f.serve, Name: "serve", About: "open a post office that holds a day's mail"},
+		cli.Flag{Into: &f.keep, Name: "keep", About: "keep the post office's directory"},
+		cli.Flag{Into: &f.serve, Name: "serve", About: "open a post office with a day's mail"},
 		cli.Flag{Into: &f.listen, Name: "listen",
 			About: "with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is " +
 				"taken"},
 		cli.Flag{Into: &f.dir, Name: "dir",
-			About: "with --serve: put the data into `DIR`, which must be new or empty, and keep it"})
+			About: "with --serve: store the data in `DIR`, which must be new or empty, and keep it"})
 }
 
 type demoFlags struct {
@@ -116,8 +116,8 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 			demoRoom)
 		return nil
 	}
-	a.Out.Line("It was all thrown away; pennypost demo --keep leaves it to look into. For your own agents: " +
-		"pennypost install CLIENT")
+	a.Out.Line("The demo was removed; to keep one: pennypost demo --keep. For your own agents: pennypost install " +
+		"CLIENT")
 	return nil
 }
 
@@ -238,7 +238,7 @@ func (s *stage) play(ctx context.Context, user mail.Service) error {
 	for {
 		events, err := w.Next(ctx)
 		if err != nil {
-			return &mail.Error{Code: mail.Timeout, Msg: "the demo did not come to its end in time", Err: err}
+			return &mail.Error{Code: mail.Timeout, Msg: "the demo did not end in time", Err: err}
 		}
 		for i := range events {
 			done, err := s.see(ctx, user, &events[i])

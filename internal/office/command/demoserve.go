@@ -76,8 +76,8 @@ func newDir(dir string) (config.Home, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case len(entries) > 0:
-		return "", cli.Hinted(cli.Usage("%s is not empty; nothing was written", dir),
-			"name a directory that does not exist, or look at an earlier demo with: PENNYPOST_HOME='"+dir+
+		return "", cli.Hinted(cli.Usage("%s is not empty. Nothing was written", dir),
+			"name a new directory, or open an earlier demo with: PENNYPOST_HOME='"+dir+
 				"' pennypost serve")
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", err
@@ -118,7 +118,7 @@ func demoLife(ctx context.Context, socket, dir string, log *slog.Logger) {
 	}
 	// Unavailable means that the post office was stopped
 	if err != nil && ctx.Err() == nil && mail.CodeOf(err) != mail.Unavailable {
-		log.Warn("the agents of the demo have left", "err", err)
+		log.Warn("demo agents stopped", "err", err)
 	}
 }
 
@@ -137,23 +137,23 @@ func (a *app) announceDemo(p daemon.Place, home config.Home, day *demoday.Day, k
 			place{Socket: p.Socket, HTTP: p.HTTP, TokenFile: p.Token}})
 		return
 	}
-	fate := "thrown away at the end"
+	fate := "removed at the end"
 	if kept {
 		fate = "kept; open it again with: PENNYPOST_HOME='" + string(home) + "' pennypost serve"
 	}
 	switch {
 	case p.HTTP == "":
-		link = "nothing: it listens on no port"
+		link = "none: it listens on no port"
 	case link == "":
 		link = fmt.Sprintf("PENNYPOST_HOME='%s' PENNYPOST_ROOM=%s %s open", home, day.Rooms[0], cli.ProgramName())
 	}
 	a.Out.Line("%s", a.Out.Bold("The post office of the demo is open."))
 	a.Out.Table([][]string{
 		{"open", link},
-		{"room", fmt.Sprintf("%s, with five agents and %d messages, and a small one next door: %s", day.Rooms[0],
+		{"room", fmt.Sprintf("%s, with five agents and %d messages, and a small second room: %s", day.Rooms[0],
 			day.Messages, day.Rooms[1])},
 		{"data", string(home) + " (" + fate + ")"},
 		{"shell", "export PENNYPOST_HOME='" + string(home) + "' PENNYPOST_ROOM=" + string(day.Rooms[0])},
 	}, 0)
-	a.Out.Line("Three of the agents work on; write to one, or answer a question. ^C ends it.")
+	a.Out.Line("Three of the agents keep working; write to one, or answer a question. ^C ends it.")
 }

@@ -17,13 +17,13 @@ import (
 	"pennypost/internal/office/tui"
 )
 
-const deskHelp = `Show what needs you, what is new, who is there, what is stuck and who waits, over all rooms, on the
-whole screen. It opens with the first question, and is what pennypost does on a terminal when it is given no command.
+const deskHelp = `Show what needs you, what is new, the agents, what is stuck and who waits, over all rooms, on the
+whole screen. It opens with the first question. On a terminal, pennypost without a command does this.
 Press ? for its keys.`
 
 func newDesk(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "desk", Short: "look at everything that is for you, on the whole screen", Long: deskHelp, Hidden: true,
+		Use: "desk", Short: "show everything that is for you, on the whole screen", Long: deskHelp, Hidden: true,
 		Example: "pennypost\npennypost --room lab", Args: cli.NoArgs,
 		RunE: cli.Run(a.desk),
 	}
@@ -35,7 +35,7 @@ func (a *app) desk(ctx context.Context) error {
 		return err
 	}
 	if who != mail.User {
-		return mail.Errorf(mail.Denied, "this view is the person's, and not %s's: use pennypost inbox", who)
+		return mail.Errorf(mail.Denied, "this view is for the person, not for %s: use pennypost inbox", who)
 	}
 	var room mail.RoomName
 	if a.Room != "" {

@@ -221,11 +221,12 @@ func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	st, err := a.addProjectBridge(ctx, d, dir)
 	switch {
 	case err != nil:
-		fmt.Fprintf(a.Env.Stderr, "pennypost: the files of %s in %s are not kept: %v\nhint: in a shell of your own: "+
+		fmt.Fprintf(a.Env.Stderr, "pennypost: the files of %s in %s are not synced: %v\nhint: in a shell of your "+
+			"own: "+
 			"pennypost bridge add %s %s\n", d.Name, dir, err, d.Name, dir)
 	case st.ID != "":
 		fmt.Fprintf(a.Env.Stderr,
-			"pennypost: from now on the files of %s in %s are kept in step; pennypost bridge list shows it\n", d.Name,
+			"pennypost: the files of %s in %s are now kept in sync; to see it: pennypost bridge list\n", d.Name,
 			dir)
 	}
 }

@@ -79,13 +79,13 @@ func (d *doors) look(ctx context.Context) {
 			d.say("door", cli.Note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried",
 				err.Error())
 		} else {
-			d.say("door", cli.Well, "", "Claude Code %s has an inbox socket that is understood", text)
+			d.say("door", cli.Well, "", "Claude Code %s has a supported inbox socket", text)
 		}
 	}
 	if _, err := exec.LookPath("codex"); err == nil {
 		if _, err := said(ctx, "codex", "queue", "--help"); err != nil {
 			d.say("door", cli.Note, "npm install -g @openai/codex",
-				"codex has no queue by which it could be woken; it came with 0.149")
+				"codex has no queue to wake it; 0.149 is the first version with one")
 		} else {
 			d.say("door", cli.Well, "", "codex has a queue")
 		}
@@ -107,15 +107,15 @@ func (d *doors) configured(ctx context.Context, entry string, w *config.Wake) {
 	if len(w.Exec) > 0 {
 		_, err := exec.LookPath(w.Exec[0])
 		d.tried(err, edit, entry+" exec: "+w.Exec[0]+" cannot be started",
-			entry+" exec: "+w.Exec[0]+" is there; it was not run")
+			entry+" exec: "+w.Exec[0]+" exists; it was not run")
 	}
 	if w.Webhook != "" {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(w.Webhook))
 		if err == nil {
 			conn.Close()
 		}
-		d.tried(err, edit, entry+" webhook: nobody can be reached there",
-			entry+" webhook: somebody listens; nothing was sent")
+		d.tried(err, edit, entry+" webhook: the address does not answer",
+			entry+" webhook: the address answers; nothing was sent")
 	}
 	if w.Tmux {
 		text, err := said(ctx, "tmux", "-V")

@@ -27,7 +27,7 @@ import (
 const mcpHelp = `Serve MCP on standard input and output: an agent's mailbox as tools, for any client that starts MCP
 servers.
 
-The agent is --as, else $PENNYPOST_AGENT, else what .pennypost.toml at the top of the project says,
+The agent is --as, else $PENNYPOST_AGENT, else the one in .pennypost.toml at the top of the project,
 else a name made of the client and the directory, such as claude-parser, so that the next session
 finds the mail of this one. While another live session holds the name, this one is called NAME-2.
 With --take-over it takes the name, and the other session loses its connection. The client's hooks
@@ -38,10 +38,10 @@ that has mail. Start the client with: claude --dangerously-load-development-chan
 server:pennypost
 
 With --dialect the tools are those of an earlier system, with their names and shapes. A token in
-$PENNYPOST_TOKEN, which the person makes by "pennypost agents token NAME", says who the agent is, no
+$PENNYPOST_TOKEN, from "pennypost agents token NAME" of the person, decides who the agent is, no
 matter which program runs the server: so one program can run several agents. With --remote the
-mailbox is in another post office, which has made the token. The address must begin with https://,
-so that nobody on the way reads the token. http:// is allowed for this machine; for another one it
+mailbox is in another post office, which issued the token. The address must begin with https://,
+to protect the token on its way. http:// is allowed for this machine; for another one it
 needs --insecure.`
 
 const mcpExamples = `claude mcp add --scope user pennypost -- pennypost mcp
@@ -71,7 +71,7 @@ func newMCP(a *app) *cobra.Command {
 		RunE: cli.RunWith(a.mcp, &f),
 	},
 		cli.Flag{Into: &f.takeOver, Name: "take-over",
-			About: "become the holder of a name that another session holds"},
+			About: "take over a name that another session holds"},
 		cli.Flag{Into: &f.channel, Name: "channel",
 			About: "wake the session by channel notifications; start Claude Code with this server as a channel"},
 		cli.Flag{Into: &f.dialect, Name: "dialect", About: "serve the tools of `DIALECT`: " + dialectNames()})
@@ -86,7 +86,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 		return err
 	}
 	if f.channel && d != nil {
-		return cli.Usage("--channel goes with Pennypost's own tools, and not with --dialect")
+		return cli.Usage("--channel works with Pennypost's own tools only, not with --dialect")
 	}
 	s := &session{client: a.ClientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
 	s.access = access(a.Env.Getenv)
@@ -110,8 +110,8 @@ func (a *app) orHow(err error, d *dialect.Dialect) error {
 		return err
 	}
 	as := wording.Shell(a.As)
-	return cli.Hinted(err, fmt.Sprintf("a program that runs several agents shows a token for each: pennypost agents "+
-		"token %s, which you run in your terminal, prints one. Then: %s=TOKEN pennypost mcp --dialect %s --as %s", as,
+	return cli.Hinted(err, fmt.Sprintf("a program that runs several agents needs a token for each: run in your "+
+		"terminal pennypost agents token %s, then: %s=TOKEN pennypost mcp --dialect %s --as %s", as,
 		cli.TokenVariable, d.Name, as))
 }
 
@@ -131,7 +131,8 @@ func (a *app) serveOne(ctx context.Context, s *session, d *dialect.Dialect, f mc
 		defer s.end()
 	}
 	if s.name != who {
-		fmt.Fprintf(a.Env.Stderr, "pennypost: a live session is %s in room %s; this one is %s\n", who, s.room, s.name)
+		fmt.Fprintf(a.Env.Stderr, "pennypost: a live session is already %s in room %s; this one is %s\n", who,
+			s.room, s.name)
 	}
 	var channel *mcpserver.Channel
 	if f.channel {
@@ -361,7 +362,7 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 		s.name = ag.Name // the name to give back at the end
 		if lost {
 			return cli.Hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was),
-				"pennypost mcp --as "+string(was)+" --take-over takes it back")
+				"pennypost mcp --as "+string(was)+" --take-over")
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const posterHelp = `Write to the inbox socket of the session of Claude Code that has started this process, when its
 agent is to be woken. A session that bypasses permission prompts holds back what the post office
-writes there, and lets in what comes from its own children: run this as a hook in the background
+writes there, but accepts messages from its own children: run this as a hook in the background
 ("async") at SessionStart. It ends with the session, and starts no post office.
 
 The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
@@ -30,7 +30,7 @@ const posterStart = 30 * time.Second
 
 func newPoster(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "poster", Short: "wake a session of Claude Code from within", Long: posterHelp,
+		Use: "poster", Short: "wake a session of Claude Code from inside it", Long: posterHelp,
 		Example: "pennypost poster\npennypost poster --as builder",
 		Hidden:  true, Args: cli.NoArgs,
 		RunE: cli.Run(a.poster),
@@ -48,7 +48,8 @@ func (a *app) poster(ctx context.Context) error {
 		Token:  sessions.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
 	}
 	if s.ID == "" || env("CLAUDE_CODE_MESSAGING_SOCKET") == "" {
-		return cli.Usage("no session of Claude Code with an inbox socket has started this; run it as one of its hooks")
+		return cli.Usage("this process was not started by a Claude Code session with an inbox socket; run it as a " +
+			"hook of one")
 	}
 	cfg, err := a.LoadConfig()
 	if err != nil {

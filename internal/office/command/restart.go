@@ -29,7 +29,7 @@ func (a *app) restart(ctx context.Context, out *updated) error {
 		out.left(err.Error(), "pennypost stop")
 		return nil
 	case a.Env.Getenv("PENNYPOST_AUTOSTART") == "0":
-		out.left("PENNYPOST_AUTOSTART=0 forbids to start another", "restart it yourself")
+		out.left("PENNYPOST_AUTOSTART=0 forbids a start", "restart it yourself")
 		return nil
 	}
 	if unit := systemdUnit(pid); unit != "" {
@@ -69,7 +69,7 @@ func (a *app) quiet(ctx context.Context) (pid int, err error) {
 		case st.Busy == 0:
 			return st.PID, nil
 		case time.Now().After(end):
-			return 0, mail.Errorf(mail.Timeout, "calls are under way, %d of them", st.Busy)
+			return 0, mail.Errorf(mail.Timeout, "%d calls are still running", st.Busy)
 		}
 		if !pause.For(ctx, 20*time.Millisecond) {
 			return 0, ctx.Err()
@@ -88,7 +88,7 @@ func (a *app) started(ctx context.Context, version string) error {
 		office.Close()
 		a.Office = nil
 		if err == nil && st.Version != version {
-			err = mail.Errorf(mail.Conflict, "it runs in version %s", st.Version)
+			err = mail.Errorf(mail.Conflict, "it runs version %s", st.Version)
 		}
 		if err == nil || time.Now().After(end) || !pause.For(ctx, 50*time.Millisecond) {
 			return err

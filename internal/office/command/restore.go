@@ -13,13 +13,14 @@ import (
 )
 
 const restoreHelp = `Make the data directory from FILE, which "pennypost backup" wrote, or from standard input if FILE
-is "-". There must be nothing in it yet. Every file is checked and every room verified before the
-directory is put in its place; after an error nothing is there. What verify found is printed; if it found
-problems, or if a room could not be opened when it was backed up, the exit status is 1.
+is "-". The directory must be empty or missing. Every file is checked and every room verified before
+the directory is put in place; after an error it is as before. The problems that verify found are
+printed. If there are any, or if a room could not be opened when it was backed up, the exit status
+is 1.
 
-Tokens and configuration are those of the backup. Browsers log in anew, and a bridge works if the
-directory that it names is there. Let only one of the two homes go on: each would deliver the mail that
-waits, and neither would know of the other.`
+Tokens and configuration are those of the backup. Browsers must log in again, and a bridge works if
+the directory that it names exists. Run only one of the two homes: each would deliver the waiting
+mail, and neither would know of the other.`
 
 func newRestore(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -56,11 +57,11 @@ func (a *app) restoreFrom(ctx context.Context, home config.Home, from io.Reader)
 		return done, nil
 	case mail.CodeOf(err) == mail.Conflict:
 		return done, cli.Hinted(err,
-			"PENNYPOST_HOME=DIR pennypost restore FILE restores elsewhere; or: pennypost stop; "+
+			"PENNYPOST_HOME=DIR pennypost restore FILE, to restore elsewhere; or: pennypost stop; "+
 				"mv "+string(home)+" "+string(home)+".old")
 	}
 	return done, cli.Hinted(&mail.Error{Code: mail.CodeOf(err), Msg: err.Error() + "\nNothing was restored", Err: err},
-		"the backup must be whole, and there must be room for what it holds in the directory above "+string(home))
+		"the backup must be complete, and the disk needs space for it in the directory above "+string(home))
 }
 
 // report prints the result. Problems that rooms already had in the backup are a failure, although they are restored.
@@ -77,8 +78,8 @@ func (a *app) report(home config.Home, done backup.Restored) error {
 		}
 		if room.Raw != "" {
 			a.Out.Line(
-				"room %s: when it was backed up not all of it could be read in order, so its files are as they "+
-					"stood: %s", room.Room, cli.OneLine(room.Raw))
+				"room %s: it was not completely readable when it was backed up, so its files are raw copies: %s",
+				room.Room, cli.OneLine(room.Raw))
 		}
 		for _, p := range room.Verification.Problems {
 			a.Out.Line("%s/%s:%d: %s", room.Room, cli.OneLine(p.File), p.Line, cli.OneLine(p.Text))
@@ -92,6 +93,6 @@ func (a *app) report(home config.Home, done backup.Restored) error {
 	if problems == 0 {
 		return nil
 	}
-	return cli.Hinted(mail.Errorf(mail.Internal, "everything was restored, with the problems that the rooms had when "+
-		"they were backed up"), "pennypost verify --room ROOM --repair")
+	return cli.Hinted(mail.Errorf(mail.Internal, "everything was restored, but rooms have problems that they had "+
+		"in the backup"), "pennypost verify --room ROOM --repair")
 }

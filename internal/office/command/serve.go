@@ -23,11 +23,11 @@ const serveHelp = `Run the post office until it is stopped, with ^C or by pennyp
 
 A post office has one data directory ($PENNYPOST_HOME, else $XDG_STATE_HOME/pennypost, else
 ~/.local/state/pennypost) and serves all rooms in it: on a Unix socket there, for commands and
-agents of this user, and on TCP, where everybody needs a token. A command that finds no post office
-starts one, which ends after an hour without work. One that was started by this command keeps
-running. With --tls it listens for other machines too, which pennypost invite lets in, and for phones.
+agents of this user, and on TCP, where every caller needs a token. A command that finds no post office
+starts one, which ends after an hour without work. A post office started by this command keeps
+running. With --tls it also listens for phones and for other machines, which join with pennypost invite.
 
-On a machine that has joined another's post office (pennypost join) this runs the relay to that.
+On a machine that has joined another's post office (pennypost join) this runs the relay to it.
 
 Structured logs go to standard error. They contain no message and no token.`
 
@@ -121,7 +121,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		if f.auto {
 			return nil // another command started one first, which is just as good
 		}
-		return cli.Hinted(err, "pennypost status shows it, pennypost stop ends it")
+		return cli.Hinted(err, "to see it: pennypost status; to stop it: pennypost stop")
 	}
 	if f.auto && err != nil {
 		log.Error("post office failed", "err", err)
@@ -190,18 +190,20 @@ func (a *app) announce(p daemon.Place) {
 	case at.HTTP == "":
 		rows = append(rows, []string{"http", "none"})
 	case at.Login == "":
-		rows = append(rows, []string{"page", "opened by: " + self + " open"})
+		rows = append(rows, []string{"page", "open with: " + self + " open"})
 	default:
-		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again by: " + self + " open)"})
+		rows = append(rows, []string{"page", at.Login + " (once, within ten minutes; again with: " + self + " " +
+			"open)"})
 	}
 	if at.HTTP != "" {
 		rows = append(rows, []string{"http", at.HTTP}, []string{"mcp", at.MCP},
-			[]string{"token", at.TokenFile + " (yours; an agent's is made by: " + self + " agents token NAME)"})
+			[]string{"token", at.TokenFile + " (yours; for an agent: " + self + " agents token NAME)"})
 	}
 	if at.HTTPS != "" {
-		rows = append(rows, []string{"phone", "let in by: " + self + " open --phone (it listens at " + at.HTTPS + ")"},
+		rows = append(rows, []string{"phone", "invite with: " + self + " open --phone (it listens at " +
+			"" + at.HTTPS + ")"},
 			[]string{"", "certificate " + at.Fingerprint},
-			[]string{"machines", "let in by: " + self + " invite"})
+			[]string{"machines", "invite with: " + self + " invite"})
 	}
 	rows = append(rows,
 		[]string{"claude", "claude mcp add --scope user pennypost -- " + self + " mcp"},

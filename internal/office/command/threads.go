@@ -43,7 +43,7 @@ const besideTime = 100 * time.Millisecond
 // call on.
 func (a *app) serveThreads(ctx context.Context, s *session, f mcpFlags) (err error) {
 	if f.takeOver || f.channel {
-		return cli.Usage("--take-over and --channel are not for Codex, whose sessions share one server")
+		return cli.Usage("--take-over and --channel do not work with Codex, whose sessions share one server")
 	}
 	if s.office, err = a.Post(); err != nil {
 		return err
@@ -97,9 +97,8 @@ func (t *threads) of(ctx context.Context, meta map[string]any) (mcpserver.Caller
 		id = thread
 	}
 	if id == "" {
-		return mcpserver.Caller{}, mail.Errorf(mail.Denied, "Codex did not say from which of its sessions this call "+
-			"comes (_meta.sessionId, as Codex 0.169.0 does), so it cannot be told whose mail is meant: nothing was "+
-			"done")
+		return mcpserver.Caller{}, mail.Errorf(mail.Denied, "Codex did not say which session this call is from "+
+			"(_meta.sessionId, as Codex 0.169.0 does), so its agent is unknown. Nothing was done")
 	}
 	t.mu.Lock()
 	at, known := t.seats[id]

@@ -21,14 +21,15 @@ import (
 	"pennypost/internal/office/update"
 )
 
-const updateHelp = `Get the newest release, or the one that --version names, in place of this one: both programs at
-once, also while they run. The signature of the release and the checksum of the archive are checked
-before anything is unpacked. The version before is kept beside, and --back puts it back.
+const updateHelp = `Replace this release with the newest, or with the one that --version names: both programs at once,
+even while they run. The signature of the release and the checksum of the archive are checked before
+anything is unpacked. The previous version is kept, and --back restores it.
 
-A post office that runs is restarted in the new version once no call is under way that changes something;
-agents' sessions go on, and nothing that was sent is lost. An older release is taken only if --version
-names it. What dpkg, Homebrew, npm or the go command has installed is theirs to replace; the error says
-how. Nothing looks for releases by itself: this command does, when you run it.`
+A running post office is restarted in the new version once no call is running that changes
+something; agents' sessions continue, and no sent mail is lost. An older release is installed only
+if --version names it. A program that dpkg, Homebrew, npm or the go command installed must be
+replaced in the same way; the error says how. Nothing checks for releases by itself: only this
+command does, when you run it.`
 
 // updateFlags are the flags of update.
 type updateFlags struct {
@@ -42,10 +43,10 @@ func newUpdate(a *app) *cobra.Command {
 		Use: "update", Short: "get a newer release, or the previous one", Long: updateHelp,
 		Example: "pennypost update --check\npennypost update\npennypost update --back",
 		Args:    cli.NoArgs, RunE: cli.RunWith(a.update, &f),
-	}, cli.Flag{Into: &f.version, Name: "version", About: "that release, such as v1.2.3: `V`"},
+	}, cli.Flag{Into: &f.version, Name: "version", About: "install release `V`, such as v1.2.3"},
 		cli.Flag{Into: &f.from, Name: "from", About: "`ADDRESS` or directory with the files of one release"},
-		cli.Flag{Into: &f.check, Name: "check", About: "say which release there is, and change nothing"},
-		cli.Flag{Into: &f.back, Name: "back", About: "put the version back that ran before"})
+		cli.Flag{Into: &f.check, Name: "check", About: "show the newest release, and change nothing"},
+		cli.Flag{Into: &f.back, Name: "back", About: "restore the previous version"})
 }
 
 // updated is the result of update in JSON.
@@ -61,7 +62,7 @@ type updated struct {
 
 func (a *app) update(ctx context.Context, f updateFlags) error {
 	if f.back && (f.check || f.version != "" || f.from != "") {
-		return cli.Usage("--back takes what is kept beside, and goes with no other flag")
+		return cli.Usage("--back restores the kept version, and cannot be combined with other flags")
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -100,7 +101,7 @@ func (a *app) mayUpdate(program, by, command string) error {
 		return err
 	}
 	if by != "" {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "%s has put %s there, and is to replace it. Nothing was changed",
+		return cli.Hinted(mail.Errorf(mail.Conflict, "%s installed %s, and must replace it. Nothing was changed",
 			by, program), command)
 	}
 	if runtime.GOOS == "windows" {
@@ -109,8 +110,8 @@ func (a *app) mayUpdate(program, by, command string) error {
 	}
 	front := filepath.Join(filepath.Dir(program), versions.Programs[0])
 	if found, err := exec.LookPath(versions.Programs[0]); err == nil && !install.Same(found, front) {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "the shell finds another pennypost first, %s, which would hide "+
-			"%s. Nothing was changed", found, front), found+" update; or, for this one: PATH="+
+		return cli.Hinted(mail.Errorf(mail.Conflict, "the shell finds another pennypost first, %s, which hides %s. "+
+			"Nothing was changed", found, front), found+" update; or, for this one: PATH="+
 			filepath.Dir(program)+":$PATH "+front+" update")
 	}
 	return nil
@@ -120,7 +121,7 @@ func (a *app) mayUpdate(program, by, command string) error {
 func (a *app) findRelease(ctx context.Context, f updateFlags) (*update.Release, error) {
 	key, err := update.Key()
 	if err != nil {
-		return nil, cli.Hinted(err, "sh install.sh installs a release, and compares its checksums")
+		return nil, cli.Hinted(err, "to install a release and compare its checksums: sh install.sh")
 	}
 	version := f.version
 	if version != "" && !strings.HasPrefix(version, "v") {
@@ -146,7 +147,7 @@ func (a *app) findRelease(ctx context.Context, f updateFlags) (*update.Release, 
 // older rejects a release that is not the named one, or that is older than this one without being named.
 func older(found, now, asked string) error {
 	if asked != "" && found != asked {
-		return mail.Errorf(mail.Conflict, "what is there is %s, and not %s. Nothing was changed", found, asked)
+		return mail.Errorf(mail.Conflict, "the release found is %s, not %s. Nothing was changed", found, asked)
 	}
 	v, err := update.ParseVersion(found)
 	if err != nil || asked != "" {
@@ -154,8 +155,8 @@ func older(found, now, asked string) error {
 	}
 	w, err := update.ParseVersion(now)
 	if err == nil && v.Compare(w) < 0 {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "the release that is there is %s, which is older than this one, "+
-			"%s. Nothing was changed", found, now), "pennypost update --version "+found)
+		return cli.Hinted(mail.Errorf(mail.Conflict, "the newest release is %s, which is older than this one, %s. "+
+			"Nothing was changed", found, now), "pennypost update --version "+found)
 	}
 	return nil
 }
@@ -170,7 +171,7 @@ func (a *app) checkRelease(ctx context.Context, f updateFlags, command string) e
 		out.By = ""
 		return a.Said(nil, out, "This is %s, and there is no newer release.", release.Version)
 	}
-	return a.Said(nil, out, "%s can be had, and this is %s. It is installed by: %s", release.Version, cli.Version(),
+	return a.Said(nil, out, "%s is available; this is %s. To install it: %s", release.Version, cli.Version(),
 		out.By)
 }
 
@@ -198,11 +199,11 @@ func (a *app) changeVersion(ctx context.Context, dir string,
 	change func(*versions.Store) (string, error)) (err error) {
 	s, err := versions.Open(dir)
 	if locked, ok := errors.AsType[*durable.LockedError](err); ok {
-		return &mail.Error{Code: mail.Conflict, Msg: "another update is under way: " + locked.Error(), Err: err}
+		return &mail.Error{Code: mail.Conflict, Msg: "another update is running: " + locked.Error(), Err: err}
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-		return cli.Hinted(mail.Errorf(mail.Denied, "%s cannot be written to: %w. Nothing was changed", dir, err),
-			"sh install.sh installs Pennypost for you alone, without root")
+		return cli.Hinted(mail.Errorf(mail.Denied, "cannot write to %s: %w. Nothing was changed", dir, err),
+			"to install Pennypost for you alone, without root: sh install.sh")
 	}
 	if err != nil {
 		return err
@@ -222,13 +223,13 @@ func (a *app) changeVersion(ctx context.Context, dir string,
 		}
 		a.Office = nil
 		return cli.Hinted(&mail.Error{Code: mail.Internal, Err: err, Msg: "the post office did not start in " +
-			version + ", so " + cli.Version() + " is back: " + err.Error()}, "pennypost status")
+			version + ", so " + cli.Version() + " was restored: " + err.Error()}, "pennypost status")
 	}
 	said := map[string]string{
-		"restarted":   "The post office runs in it.",
+		"restarted":   "The post office runs this version.",
 		"not running": "No post office was running.",
-		"left":        "The post office goes on in " + cli.Version() + ": " + out.Problem,
+		"left":        "The post office still runs " + cli.Version() + ": " + out.Problem,
 	}[out.Office]
-	return a.Said(nil, out, "Installed %s in %s; %s is kept, and comes back by: pennypost update --back\n%s", version,
+	return a.Said(nil, out, "Installed %s in %s; to restore %s: pennypost update --back\n%s", version,
 		dir, out.Before, said)
 }

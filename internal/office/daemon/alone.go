@@ -21,7 +21,7 @@ func (d *daemon) leaveWhenAlone() {
 			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
 		}
 		if left <= 0 {
-			d.log.Info("nobody was here for a while", "idle", time.Duration(limit))
+			d.log.Info("idle; stopping", "idle", time.Duration(limit))
 			d.stop()
 			return
 		}

@@ -52,7 +52,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), httpapi.Status(err))
 		return
 	case !local(r) || r.Header.Get("Upgrade") != wire.CallsProtocol:
-		http.Error(w, "only Unix sockets, and an upgrade to "+wire.CallsProtocol+", are served here",
+		http.Error(w, "use the Unix socket and an upgrade to "+wire.CallsProtocol+"",
 			http.StatusUpgradeRequired)
 		return
 	}
@@ -104,21 +104,21 @@ func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string,
 func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
 	caller, err := c.daemon.gate.AuthenticateAll(r)
 	if err == nil && caller.Pass == nil {
-		err = mail.Errorf(mail.Denied, "only a machine that was let in has its agents rung: pennypost invite")
+		err = mail.Errorf(mail.Denied, "only an invited machine can be rung: pennypost invite")
 	}
 	switch {
 	case err != nil:
 		httpapi.Fail(w, err)
 		return
 	case r.Header.Get("Upgrade") != wire.RelayProtocol:
-		http.Error(w, "an upgrade to "+wire.RelayProtocol+" is served here", http.StatusUpgradeRequired)
+		http.Error(w, "use an upgrade to "+wire.RelayProtocol+"", http.StatusUpgradeRequired)
 		return
 	}
 	c.upgrade(w, r, wire.RelayProtocol, func(ctx context.Context, conn line) {
 		log := c.daemon.log.With("machine", caller.Pass.Machine)
 		log.Info("machine connected")
 		err := c.daemon.office.Set.Reach.Machines.Serve(ctx, caller.Pass, conn)
-		log.Info("machine no longer connected", "err", err)
+		log.Info("machine disconnected", "err", err)
 	})
 }
 

@@ -201,10 +201,10 @@ func (d *daemon) tendServer(failed chan<- error) {
 		if err != nil || !j.Outdated(c) || d.busy.Load() > 0 {
 			continue
 		}
-		d.log.Info("rooms are kept on more servers from now on; the post office begins anew")
+		d.log.Info("more servers in the cluster; restarting")
 		if !d.opts.Auto {
-			failed <- mail.Errorf(mail.Conflict, "another machine has joined the cluster of this one, and new rooms "+
-				"are on more servers from now on: start the post office again")
+			failed <- mail.Errorf(mail.Conflict, "another machine has joined the cluster, so new rooms are stored "+
+				"on more servers: restart the post office")
 		}
 		d.stop()
 	}
@@ -222,7 +222,8 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 		// A process that listens is not stopping, so waiting for it is useless; but a killed process listens for a
 		// moment longer.
 		if waited := time.Since(began); waited > lockPatience || waited > deathThroes && answers(home) {
-			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " +
+			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office is already running at " +
+				"" + string(home) + ": " +
 				locked.Error(), Err: err}
 		}
 		if !pause.For(ctx, 20*time.Millisecond) {
@@ -372,7 +373,7 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 	defer closeMCP()
 	defer time.AfterFunc(mcpPatience, closeMCP).Stop()
 	if err := server.Shutdown(ctx); err != nil {
-		d.log.Warn("calls cut off", "err", err)
+		d.log.Warn("calls cancelled", "err", err)
 		server.Close()
 	}
 	d.pages.site.Close()

@@ -67,9 +67,10 @@ func (m entrance) entitled(e *dialect.Endpoint, next http.Handler) http.Handler 
 			}
 		}
 		if meant != c.Name {
-			refuseMCP(w, http.StatusForbidden, fmt.Sprintf("this address is %s's, and your credential is "+
-				"%s's. A program that runs several agents shows each one's own token, in a connection for each: "+
-				"pennypost agents token %s prints it, for the header Authorization: Bearer TOKEN", meant, c.Name,
+			refuseMCP(w, http.StatusForbidden, fmt.Sprintf("this address belongs to %s, but your credential "+
+				"belongs to %s. A program that runs several agents needs one connection for each agent, with the "+
+				"agent's own token in the header Authorization: Bearer TOKEN. To print it: pennypost agents token "+
+				"%s", meant, c.Name,
 				wording.Shell(string(meant))))
 			return
 		}
@@ -106,7 +107,7 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 	return door.known(refuse, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r)
 		if c.Name != mail.User {
-			http.Error(w, "only the user may; you are "+string(c.Name), http.StatusForbidden)
+			http.Error(w, "only the user may do this; you are "+string(c.Name), http.StatusForbidden)
 			return
 		}
 		// a delete that has begun is finished even if the browser leaves

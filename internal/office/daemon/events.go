@@ -36,13 +36,13 @@ func (d *daemon) standAsOwner(ctx context.Context, o events.Owner) (mail.Service
 	c := mail.Caller{Name: o.Agent, Room: o.Room}
 	if o.Agent == mail.User {
 		if o.Token != hex.EncodeToString(d.gate.Key()) {
-			return nil, mail.Errorf(mail.Unknown, "the operator's token is another one now")
+			return nil, mail.Errorf(mail.Unknown, "the operator's token has changed")
 		}
 		return entrance{d}.callerRoom(c), nil
 	}
 	holder, err := d.office.HolderOf(ctx, o.Room, o.Token)
 	if err == nil && holder != o.Agent {
-		err = mail.Errorf(mail.Denied, "the token is another agent's now")
+		err = mail.Errorf(mail.Denied, "the token belongs to another agent now")
 	}
 	if err == nil {
 		err = d.office.StandAs(ctx, o.Room, o.Agent)
@@ -101,8 +101,8 @@ func ownerOf(ctx context.Context) (events.Owner, error) {
 	c, _ := ctx.Value(callerKey{}).(mail.Caller)
 	token, _ := ctx.Value(tokenKey{}).(string)
 	if token == "" {
-		return events.Owner{}, mail.Errorf(mail.Denied, "who subscribes shows a token, by which it is known when the "+
-			"right to hear ends: pennypost agents token NAME")
+		return events.Owner{}, mail.Errorf(mail.Denied, "a subscription needs a token, because it ends with the "+
+			"token. To make one: pennypost agents token NAME")
 	}
 	return events.Owner{Room: c.Room, Agent: c.Name, Token: token}, nil
 }

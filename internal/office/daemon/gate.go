@@ -19,7 +19,7 @@ func loadSecrets(home config.Home) (token, host string, err error) {
 	token, err = kept.Word(home.Token(), "the operator's token", func() string { return operatorPrefix + rand.Text() },
 		func(token string) bool { return len(token) >= len(operatorPrefix)+16 })
 	if err == nil {
-		host, err = kept.Word(home.Host(), "the name of the pages, to which bookmarks lead", newHost, isHost)
+		host, err = kept.Word(home.Host(), "the host name of the pages", newHost, isHost)
 	}
 	if err != nil {
 		err = mail.Errorf(mail.Invalid, "%w", err)

@@ -24,13 +24,13 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 	d := g.daemon
 	if f := d.office.Far; f != nil {
 		return wire.Invited{}, mail.Errorf(mail.Denied,
-			"this machine uses the post office at %s itself. To let another machine in, type pennypost invite there",
+			"this machine uses the post office at %s. To invite another machine, run pennypost invite there",
 			f.Remote.URL)
 	}
 	if d.pages.machines == "" {
 		return wire.Invited{}, mail.Errorf(mail.Conflict,
-			"this post office listens for no other machine. To let some in, write these two lines into %s, end the "+
-				"post office by pennypost stop, and ask again:\n\n[tls]\nlisten = \"0.0.0.0:8766\"",
+			"this post office does not listen for other machines. To invite one, add these two lines to %s, run "+
+				"pennypost stop, and try again:\n\n[tls]\nlisten = \"0.0.0.0:8766\"",
 			d.pages.config)
 	}
 	secret, made, err := g.List.Invite(ask)

@@ -14,8 +14,7 @@ import (
 func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName, err error) {
 	if f := d.office.Far; f != nil {
 		return nil, mail.Errorf(mail.Unavailable,
-			"the mail is where the post office runs, which is at %s; back it up "+
-				"there", f.Remote.URL)
+			"the mail is in the post office at %s; back it up there", f.Remote.URL)
 	}
 	w := backup.NewWriter(to, d.opts.Version)
 	if err := w.Settings(d.opts.Config.Home); err != nil {
@@ -32,7 +31,7 @@ func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName,
 	}
 	for _, room := range w.Raw() {
 		raw = append(raw, room.Name)
-		d.log.Warn("room backed up as it stands, since not all of it can be read", "room", room.Name, "why", room.Raw)
+		d.log.Warn("room backed up as raw files: not all of it is readable", "room", room.Name, "why", room.Raw)
 	}
 	return raw, w.Close()
 }

@@ -46,7 +46,7 @@ func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
 }
 
 func noEndpoint(w http.ResponseWriter, r *http.Request) {
-	refuseMCP(w, http.StatusNotFound, "there is no MCP server at "+r.URL.Path+
+	refuseMCP(w, http.StatusNotFound, "no MCP server at "+r.URL.Path+
 		": Pennypost's own tools are at /mcp, the inbox of a workspace is at /mcp/ID")
 }
 

@@ -117,9 +117,9 @@ func TestWorkspaceOverMCP(t *testing.T) {
 		{"/mcp/ws-nobody", token, http.StatusNotFound, "unknown workspace"},
 		{"/mcp/ws/", token, http.StatusNotFound, "unknown workspace"},
 		{"/mcp/ws-abc123/more", token, http.StatusNotFound, "/mcp/ID"},
-		{"/mcp/ws-abc123/", other, http.StatusForbidden, "your credential is ws-def's"},
+		{"/mcp/ws-abc123/", other, http.StatusForbidden, "your credential belongs to ws-def"},
 		{"/mcp/ws-abc123", p.token, http.StatusNotFound, "unknown workspace"}, // the room default has none
-		{"/mcp/ws-abc123/?room=shop", p.token, http.StatusForbidden, "your credential is user's"},
+		{"/mcp/ws-abc123/?room=shop", p.token, http.StatusForbidden, "your credential belongs to user"},
 		{"/mcp/ws-abc123/", "pp.wrong", http.StatusUnauthorized, "token"},
 		{"/mcp/", "pp.wrong", http.StatusUnauthorized, "token"},
 	} {

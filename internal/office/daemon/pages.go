@@ -60,8 +60,8 @@ func (p *pages) phoneLink(ask wire.Login) (string, error) {
 		return p.machines + p.site.TLSLink(ask.Room, ask.Pass), nil
 	case p.phone == "":
 		return "", mail.Errorf(mail.Conflict,
-			"this post office listens for no other machine. To let a phone in, write "+
-				"these two lines into %s, end the post office by pennypost stop, and ask again:\n\n[tls]\n"+
+			"this post office does not listen for other devices. To use a phone, add these two lines to %s, run "+
+				"pennypost stop, and try again:\n\n[tls]\n"+
 				"listen = \"0.0.0.0:8766\"", p.config)
 	case strings.HasPrefix(p.phone, "https:"):
 		return p.phone + p.site.TLSLink(ask.Room, nil), nil
@@ -81,7 +81,7 @@ func (p *pages) LetterLink(room mail.RoomName, id mail.ID) (string, error) {
 // linkBase is the address with which links begin.
 func (p *pages) linkBase(plain bool) (string, error) {
 	if p.base == "" {
-		return "", mail.Errorf(mail.Conflict, "this post office has no pages, since it listens on no TCP "+
+		return "", mail.Errorf(mail.Conflict, "this post office has no pages, because it listens on no TCP "+
 			"address; start it with: pennypost serve --listen 127.0.0.1:8765")
 	}
 	u, err := url.Parse(p.base)
@@ -94,9 +94,8 @@ func (p *pages) linkBase(plain bool) (string, error) {
 	}
 	if !plain && !found(ip) {
 		return "", mail.Errorf(mail.Conflict,
-			"the post office listens at %s only, where a browser does not look for the pages' "+
-				"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open "+
-				"--plain", u.Host)
+			"the post office listens only at %s, but a browser looks for the pages' host name at 127.0.0.1. Listen "+
+				"there, or use the weaker login: pennypost open --plain", u.Host)
 	}
 	if ip.IsUnspecified() {
 		u.Host = net.JoinHostPort("localhost", u.Port())

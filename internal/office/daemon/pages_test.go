@@ -347,7 +347,7 @@ func TestBothLoopbacks(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Listen = "127.0.0.1:" + port
 	if err := Run(t.Context(), Options{Config: cfg}); mail.CodeOf(err) != mail.Unavailable ||
-		!strings.Contains(err.Error(), "browsers would take whoever is there") {
+		!strings.Contains(err.Error(), "browsers would reach another program") {
 		t.Errorf("with somebody else at ::1: %v", err)
 	}
 	for listen, twin := range map[string]string{"127.0.0.1:0": "[::1]:", "[::1]:0": "127.0.0.1:"} {

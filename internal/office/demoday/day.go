@@ -120,7 +120,7 @@ func (d *Day) tell(ctx context.Context, home config.Home, room mail.RoomName, st
 	dir := filepath.Join(home.Rooms(), string(room))
 	if _, err := os.Stat(dir); err == nil {
 		return mail.Errorf(mail.Conflict,
-			"%s is there already, and was left as it is. Name a directory that does not exist", dir)
+			"%s already exists. Nothing was changed. Name a new directory", dir)
 	}
 	events, err := d.events(story)
 	if err != nil {

@@ -22,10 +22,10 @@ func volumes() []struct{ letter, where, oddity string } {
 	return []struct{ letter, where, oddity string }{
 		{"C", "the Skagerrak", "A light on a moored ship: it has a position, and on Sundays another one."},
 		{"D", "the Channel",
-			"`Mo(U)` stands for *you are standing into danger*. Somebody chose that letter with care."},
+			"`Mo(U)` stands for *you are standing into danger*. That letter was chosen with care."},
 		{"E", "the Bay of Biscay", "Cordouan is older than the table that lists it, by some three hundred years."},
 		{"F", "the Gulf of Finland", "Names in three languages, and the three do not always mean the same rock."},
-		{"G", "the Adriatic", "*Fl W 3s (fishing)*: lit when the boats are out, and nobody notes when that is."},
+		{"G", "the Adriatic", "*Fl W 3s (fishing)*: lit when the boats are out, but no table says when."},
 		{"H", "the Aegean", "Two islands of one name with one character. Only the range tells them apart."},
 	}
 }
@@ -43,11 +43,11 @@ func moves() []move {
 	}
 	const boss, builder, writer = mail.Orchestrator, mail.Name("builder-1"), mail.Name("docs-writer")
 	out := []move{
-		say(builder, string(boss), mail.Status, "", "", "35 of 38", "Fog signals have a kind of their own now."),
+		say(builder, string(boss), mail.Status, "", "", "35 of 38", "Fog signals now have their own kind."),
 		say(writer, "concern:feed", mail.Status, "", "", "",
 			"The page on fog signals has its first sentence: *a horn is not a light*."),
-		with(say(builder, string(boss), mail.TaskDone, "done", "", "The notes of volume B are read",
-			"38 of 38. What overlaps is untouched, as agreed."), ""),
+		with(say(builder, string(boss), mail.TaskDone, "done", "", "The notes of volume B are done",
+			"38 of 38. Overlaps are untouched, as agreed."), ""),
 	}
 	for i, v := range volumes() {
 		volume := "Volume " + v.letter
@@ -56,7 +56,7 @@ func moves() []move {
 		issue := fmt.Sprintf("LH-%d", 30+i)
 		round := []move{
 			say(boss, string(builder), mail.TaskAssigned, "task", "done", volume+": "+v.where,
-				"As with volume B: run it, sort what is left over by reason, and leave overlaps alone."),
+				"As with volume B: run it, sort the rest by reason, and leave overlaps alone."),
 			with(say(builder, string(boss), mail.Status, "half", "task", "",
 				fmt.Sprintf("On it. %d entries in %s.", all, v.where)), volume),
 			say(builder, string(boss), mail.Status, "half", "half", fmt.Sprintf("%s: %d of %d", volume, half, all),
@@ -64,17 +64,17 @@ func moves() []move {
 			say(builder, "concern:parser", mail.Status, "", "", "", v.oddity),
 			say(writer, string(builder), mail.Question, "ask", "", "A word on "+v.where+"?",
 				"For the handbook: which light of "+volume+
-					" would you show to somebody who has never seen a table of lights?"),
+					" would you show to a reader who has never seen a table of lights?"),
 			say(builder, string(writer), mail.Answer, "", "ask", "",
 				"The first one that the parser refused. It shows what a table is *for*."),
 			with(say(builder, string(boss), mail.TaskDone, "done", "half",
 				fmt.Sprintf("%s is read: %d of %d", volume, all-left, all),
-				fmt.Sprintf("What is left over:\n\n| reason | entries |\n|---|---:|\n| overlapping sectors | %d "+
+				fmt.Sprintf("The rest:\n\n| reason | entries |\n|---|---:|\n| overlapping sectors | %d "+
 					"|\n| bracketed notes | %d |", left/2, left-left/2)), ""),
 			say(boss, string(mail.User), mail.Status, "", "done",
 				fmt.Sprintf("%s is in: %.1f %%", volume, 100*float64(all-left)/float64(all)), "Kept word for word: "+
 					fmt.Sprint(left)+" entries of "+v.where+"."),
-			say(writer, string(boss), mail.Status, "", "", "", "The handbook counts "+volume+" now."),
+			say(writer, string(boss), mail.Status, "", "", "", "The handbook now includes "+volume+"."),
 		}
 		for j := range round {
 			round[j].draft.Issue = issue
@@ -82,7 +82,7 @@ func moves() []move {
 		out = append(out, round...)
 	}
 	return append(out, say(boss, string(mail.User), mail.TaskDone, "", "", "That is all for today",
-		"Volumes A to H are read. What waits, waits for you; nothing moves by itself from here."))
+		"Volumes A to H are done. The open items need you; nothing moves by itself from here."))
 }
 
 // replies are an agent's answers to the person's message m: one immediately, and perhaps one later.
@@ -93,21 +93,22 @@ func replies(m *mail.Message) (now mail.Draft, later *mail.Draft) {
 	}
 	switch m.Type {
 	case mail.Answer:
-		now.Subject, now.Body = "Understood", "> "+gist(m)+"\n\nThat settles it, thank you. I go on from there."
+		now.Subject, now.Body = "Understood", "> "+gist(m)+"\n\nThat settles it, thank you. I will continue from "+
+			"there."
 	case mail.Question:
 		now.Type, now.Subject = string(mail.Answer), "My guess"
-		now.Body = "I am an agent of a demonstration, so I know little. But I read your question, and this answer " +
-			"is as real as any: it went through your post office, door and all."
+		now.Body = "I am only a demo agent, so I know little. But I read your question, and this answer is as real " +
+			"as any: it went through your post office, door and all."
 	case mail.TaskAssigned, mail.ReviewRequest:
-		now.Subject, now.Body = "On it", "> "+gist(m)+"\n\nI tell you when it is done."
+		now.Subject, now.Body = "On it", "> "+gist(m)+"\n\nI will tell you when it is done."
 		done := now
 		done.Type, done.Subject, done.Body = string(mail.TaskDone), "Done", "> "+gist(m)+
-			"\n\nThis is done, as far as a demonstration does things."
+			"\n\nThis is done, as far as a demo can do things."
 		later = &done
 	case mail.Cancel:
-		now.Subject, now.Body = "Stopped", "I have stopped. Nothing was half done."
+		now.Subject, now.Body = "Stopped", "I have stopped. Nothing is left half done."
 	default:
-		now.Body = "> " + gist(m) + "\n\nI have read this, and keep it in mind."
+		now.Body = "> " + gist(m) + "\n\nI have read this and will keep it in mind."
 	}
 	return now, later
 }

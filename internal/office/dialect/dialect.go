@@ -162,7 +162,7 @@ func (c *Call) decode(into any) error {
 		return nil
 	}
 	if err := jsonx.UnmarshalStrict(c.Args, into); err != nil {
-		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", c.Tool, jsonx.Explain(err))
+		return mail.Errorf(mail.Invalid, "invalid arguments of %s: %s", c.Tool, jsonx.Explain(err))
 	}
 	return nil
 }

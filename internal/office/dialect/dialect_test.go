@@ -20,8 +20,8 @@ func TestWith(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"to":"ann"}`:          "to ann",
 		``:                      "to ",
-		`{"to":"ann","cc":"b"}`: `the arguments of send do not fit: unknown member "cc"`,
-		`{"to":"a","to":"b"}`:   `the arguments of send do not fit: the member "to" occurs twice`,
+		`{"to":"ann","cc":"b"}`: `invalid arguments of send: unknown member "cc"`,
+		`{"to":"a","to":"b"}`:   `invalid arguments of send: the member "to" occurs twice`,
 	} {
 		out, err := run(t.Context(), &Call{Tool: "send", Args: []byte(args)})
 		if err != nil {

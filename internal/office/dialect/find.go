@@ -15,6 +15,6 @@ func Find(all []Dialect, name string) (*Dialect, error) {
 		}
 		names = append(names, all[i].Name)
 	}
-	return nil, mail.Errorf(mail.NotFound, "there is no dialect %q; the dialects are %s", name,
+	return nil, mail.Errorf(mail.NotFound, "no dialect %q; the dialects are %s", name,
 		strings.Join(names, ", "))
 }

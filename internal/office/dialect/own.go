@@ -14,7 +14,8 @@ type Own struct {
 // Load reads the file. A missing file leaves into unchanged.
 func (o Own) Load(into any) error {
 	if err := kept.Load(o.Path, into); err != nil {
-		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps %s, cannot be read: %w", o.Path, o.Has, err)
+		return mail.Errorf(mail.Unavailable, "%s, in which Pennypost keeps %s, cannot be read: %w", o.Path, o.Has,
+			err)
 	}
 	return nil
 }
@@ -22,8 +23,8 @@ func (o Own) Load(into any) error {
 // Save writes the file durably.
 func (o Own) Save(v any) error {
 	if err := kept.Save(o.Path, v); err != nil {
-		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps %s, cannot be written: %w. Nothing is lost; "+
-			"it is tried again", o.Path, o.Has, err)
+		return mail.Errorf(mail.Unavailable, "%s, in which Pennypost keeps %s, cannot be written: %w. Nothing is "+
+			"lost; Pennypost will try again", o.Path, o.Has, err)
 	}
 	return nil
 }

@@ -105,15 +105,15 @@ func (d *Desk) Answer(a *mail.DialogAnswer, closes func() bool) (how mail.Dialog
 	if err != nil {
 		return "", err
 	}
-	err = mail.Errorf(mail.Conflict, "the client did not take the answer: the dialog was answered there meanwhile, "+
-		"or its hook has ended. What it is now, its terminal says")
+	err = mail.Errorf(mail.Conflict, "the client did not accept the answer: the dialog was answered there, or its "+
+		"hook has ended. See its terminal")
 	select {
 	case <-handed:
 		if closes() {
 			return "", nil
 		}
-		err = mail.Errorf(mail.Conflict, "the client was given the answer, and still shows its dialog: answer in "+
-			"its terminal")
+		err = mail.Errorf(mail.Conflict, "the client got the answer but still shows its dialog: answer in its "+
+			"terminal")
 	case <-time.After(handTime):
 	case <-e.gone:
 	}
@@ -127,25 +127,25 @@ func (d *Desk) Answer(a *mail.DialogAnswer, closes func() bool) (how mail.Dialog
 func (e *entry) give(a *mail.DialogAnswer) (handed chan struct{}, err error) {
 	switch {
 	case e == nil:
-		return nil, mail.Errorf(mail.NotFound, "no such dialog is open any more: it was answered, or its agent has "+
-			"gone. Nothing was done")
+		return nil, mail.Errorf(mail.NotFound, "no such dialog is open: it was answered, or its agent has left. "+
+			"Nothing was done")
 	case e.ending:
-		return nil, mail.Errorf(mail.Conflict, "it is over at this moment: nothing was done")
+		return nil, mail.Errorf(mail.Conflict, "the dialog is closing. Nothing was done")
 	case e.Shown() != a.Sum:
-		return nil, mail.Errorf(mail.Conflict, "the dialog %s asks something else than what was answered: nothing "+
-			"was done. Look at it again", e.ID)
+		return nil, mail.Errorf(mail.Conflict, "the dialog %s has changed since you saw it. Nothing was done. Look "+
+			"at it again", e.ID)
 	case len(e.Offers) == 0:
-		return nil, mail.Errorf(mail.Invalid, "%s takes no answer from here: answer in its terminal", e.Client)
+		return nil, mail.Errorf(mail.Invalid, "%s accepts no answer from here: answer in its terminal", e.Client)
 	}
 	if err := e.Fits(a); err != nil {
 		return nil, err
 	}
 	switch {
 	case e.handed != nil:
-		return nil, mail.Errorf(mail.Conflict, "it is being answered at this moment: nothing was done")
+		return nil, mail.Errorf(mail.Conflict, "the dialog is already being answered. Nothing was done")
 	case len(e.waiters) == 0:
-		return nil, mail.Errorf(mail.Conflict, "nobody waits for the answer any more: answer in its terminal. The "+
-			"post office was restarted since, or the hook was ended")
+		return nil, mail.Errorf(mail.Conflict, "the client no longer waits for the answer: answer in its terminal. "+
+			"The post office was restarted, or the hook has ended")
 	}
 	return e.hand(a)
 }
@@ -161,7 +161,7 @@ func (e *entry) hand(a *mail.DialogAnswer) (handed chan struct{}, err error) {
 		return true
 	})
 	if handed == nil {
-		return nil, mail.Errorf(mail.Conflict, "nobody waits for this answer: answer in its terminal")
+		return nil, mail.Errorf(mail.Conflict, "the client does not wait for this answer: answer in its terminal")
 	}
 	e.handed, e.believed = handed, "" // a reserved waiter gets its answer when its hook arrives
 	return handed, nil

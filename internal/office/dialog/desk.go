@@ -76,7 +76,7 @@ func Open(dir string, log *slog.Logger) *Desk {
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("the dialogs that were held cannot be listed", "dir", dir, "err", err)
+		log.Warn("saved dialogs cannot be listed", "dir", dir, "err", err)
 	}
 	for _, f := range files {
 		id, ok := strings.CutSuffix(f.Name(), ".json")
@@ -85,7 +85,7 @@ func Open(dir string, log *slog.Logger) *Desk {
 		}
 		e := &entry{gone: make(chan struct{})}
 		if err := kept.Load(d.path(mail.ID(id)), &e.Held); err != nil || e.ID != mail.ID(id) {
-			log.Warn("a dialog that was held cannot be read", "file", f.Name(), "err", err)
+			log.Warn("saved dialog cannot be read", "file", f.Name(), "err", err)
 			_ = os.Rename(d.path(mail.ID(id)), d.path(mail.ID(id))+".bad")
 			continue
 		}
@@ -93,7 +93,7 @@ func Open(dir string, log *slog.Logger) *Desk {
 		d.open[e.ID], d.bytes = e, d.bytes+e.size
 	}
 	if err := kept.Load(d.awayPath(), &d.away); err != nil {
-		log.Warn("for whom the person is away cannot be read", "file", d.awayPath(), "err", err)
+		log.Warn("away setting cannot be read", "file", d.awayPath(), "err", err)
 	}
 	return d
 }
@@ -159,7 +159,7 @@ func (d *Desk) Add(h hook.Held) (id mail.ID, again bool, err error) {
 	}
 	if len(d.open) >= maxOpen {
 		defer d.mu.Unlock()
-		return "", false, mail.Errorf(mail.Limited, "%d dialogs are open, and no more are held", maxOpen)
+		return "", false, mail.Errorf(mail.Limited, "too many open dialogs; the limit is %d", maxOpen)
 	}
 	h.ID, h.Opened = mail.ID("d-"+strings.ToLower(rand.Text()[:10])), time.Now()
 	e := &entry{Held: h, gone: make(chan struct{}), size: size(&h)}
@@ -246,7 +246,7 @@ func (d *Desk) Remove(id mail.ID) {
 		return
 	}
 	if err := d.keep(id); err != nil {
-		d.log.Warn("what a dialog asked is still on the disk", "file", d.path(id), "err", err)
+		d.log.Warn("question of an ended dialog still on disk", "file", d.path(id), "err", err)
 	}
 }
 

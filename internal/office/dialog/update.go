@@ -31,7 +31,7 @@ func (d *Desk) Update(id mail.ID, change func(*hook.Held)) (hook.Held, bool) {
 	e.Held, e.size = h, n
 	d.mu.Unlock()
 	if err := d.keep(id); err != nil {
-		d.log.Warn("what a dialog asks is not kept", "file", d.path(id), "err", err)
+		d.log.Warn("question of a dialog not saved", "file", d.path(id), "err", err)
 	}
 	return h, true
 }

@@ -58,7 +58,7 @@ func (h *Hooks) verify(ctx context.Context, s *subscription) error {
 	default:
 		return nil
 	}
-	return &Error{CallbackEndpointError, "the address in delivery.url has not proven that it has the secret",
+	return &Error{CallbackEndpointError, "the server at delivery.url did not prove that it has the secret",
 		map[string]any{"reason": reason}}
 }
 
@@ -95,13 +95,13 @@ func (h *Hooks) deliver(ctx context.Context, s *subscription) {
 			h.drop(s.ID)
 			return
 		case isOver(err):
-			h.opts.Log.Info("MCP Events: a subscription has ended", "room", s.Owner.Room, "agent", s.Owner.Agent,
+			h.opts.Log.Info("MCP Events: subscription ended", "room", s.Owner.Room, "agent", s.Owner.Agent,
 				"err", err)
 			h.drop(s.ID)
 			h.terminate(s, err)
 			return
 		}
-		h.opts.Log.Warn("MCP Events: deliveries wait", "room", s.Owner.Room, "agent", s.Owner.Agent, "err", err)
+		h.opts.Log.Warn("MCP Events: delivery delayed", "room", s.Owner.Room, "agent", s.Owner.Agent, "err", err)
 		if !pause.For(ctx, again) {
 			return
 		}

@@ -24,7 +24,7 @@ func (e *Error) Error() string { return e.Message }
 
 // Ended returns the error for a subscription whose owner's right has ended.
 func Ended(err error) *Error {
-	return &Error{Forbidden, "what this subscription stood on has ended: " + err.Error(), nil}
+	return &Error{Forbidden, "the owner of this subscription has lost access: " + err.Error(), nil}
 }
 
 // isOver reports whether an error means that the caller's right has ended, rather than that the room is unavailable.

@@ -92,7 +92,7 @@ func (f *Feed) follow(ctx context.Context, q *Query) (fw *follower, end mail.Seq
 		n, err := strconv.ParseUint(*q.Cursor, 10, 64)
 		if err != nil || mail.Seq(n) > st.Seq || cursor(mail.Seq(n)) != *q.Cursor {
 			return nil, 0, &Error{Code: InvalidParams,
-				Message: "the cursor is none that this server gave for this room; null begins now"}
+				Message: "the cursor is not from this server and room; use null to begin now"}
 		}
 		fw.after = mail.Seq(n)
 	}

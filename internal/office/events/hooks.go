@@ -140,7 +140,7 @@ func (h *Hooks) Run(ctx context.Context) {
 		return
 	}
 	if err := h.save(); err != nil {
-		h.opts.Log.Error("MCP Events: what was delivered is not kept, and comes again", "err", err)
+		h.opts.Log.Error("MCP Events: delivery not saved, will be repeated", "err", err)
 	}
 }
 
@@ -193,7 +193,8 @@ func (h *Hooks) Subscribe(ctx context.Context, o Owner, ask *Subscribe) (*Subscr
 func (h *Hooks) asked(o Owner, ask *Subscribe) (*subscription, error) {
 	invalid := func(text string) error { return &Error{Code: InvalidParams, Message: text} }
 	if ask.Delivery.Mode != "" && ask.Delivery.Mode != "webhook" {
-		return nil, &Error{Unsupported, "events/subscribe delivers by webhook; poll and push need no subscription",
+		return nil, &Error{Unsupported, "events/subscribe supports webhook delivery only; poll and push need no " +
+			"subscription",
 			map[string]any{"mode": ask.Delivery.Mode}}
 	}
 	t, err := typeOf(ask.Name)
@@ -212,7 +213,7 @@ func (h *Hooks) asked(o Owner, ask *Subscribe) (*subscription, error) {
 	encoded, is := strings.CutPrefix(ask.Delivery.Secret, "whsec_")
 	secret, err := base64.StdEncoding.DecodeString(encoded)
 	if !is || err != nil || len(secret) < minSecret || len(secret) > maxSecret {
-		return nil, invalid("delivery.secret is whsec_ and 24 to 64 bytes in base64")
+		return nil, invalid("delivery.secret must be whsec_ followed by 24 to 64 bytes in base64")
 	}
 	life := maxLife
 	if ask.Life != nil {
@@ -254,10 +255,10 @@ func (h *Hooks) full(o Owner, before *subscription) error {
 	switch {
 	case before != nil:
 	case own >= maxSubscriptions:
-		return &Error{ResourceExhausted, "you have as many subscriptions as you may", map[string]any{
+		return &Error{ResourceExhausted, "you have too many subscriptions", map[string]any{
 			"limit": "subscriptions", "max": maxSubscriptions}}
 	case len(h.subs) >= maxAll:
-		return &Error{ResourceExhausted, "this server has as many subscriptions as it may", map[string]any{
+		return &Error{ResourceExhausted, "this server has too many subscriptions", map[string]any{
 			"limit": "server", "max": maxAll}}
 	}
 	return nil
@@ -298,7 +299,7 @@ func (h *Hooks) keep(s *subscription, truncated bool) (*Subscribed, error) {
 // Unsubscribe ends a subscription of a caller.
 func (h *Hooks) Unsubscribe(o Owner, ask *Subscribe) error {
 	if !h.drop(idOf(o, ask.Name, ask.Delivery.URL, ask.Arguments)) {
-		return &Error{NotFound, "you have no such subscription", map[string]any{"kind": "subscription"}}
+		return &Error{NotFound, "no such subscription", map[string]any{"kind": "subscription"}}
 	}
 	return nil
 }
@@ -316,7 +317,7 @@ func (h *Hooks) drop(id string) bool {
 		s.stop()
 	}
 	if err := h.save(); err != nil {
-		h.opts.Log.Error("MCP Events: that a subscription has ended is not kept", "subscription", id, "err", err)
+		h.opts.Log.Error("MCP Events: end of a subscription not saved", "subscription", id, "err", err)
 	}
 	return true
 }
@@ -333,7 +334,7 @@ func (h *Hooks) passed(id, at string, durably bool) {
 		return
 	}
 	if err := h.save(); err != nil {
-		h.opts.Log.Error("MCP Events: what was delivered is not kept", "subscription", id, "err", err)
+		h.opts.Log.Error("MCP Events: delivery not saved", "subscription", id, "err", err)
 	}
 }
 

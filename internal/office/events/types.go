@@ -27,7 +27,7 @@ type finder func(ctx context.Context, f *Feed, e *mail.Event) (data any, err err
 func Types() []Type { return types }
 
 var types = []Type{
-	{"mail.arrived", "A message has come into your mailbox.",
+	{"mail.arrived", "A message has arrived in your mailbox.",
 		object(`"types":{"type":"array","items":{"type":"string"},"description":"only messages of these types"},` +
 			`"from":{"type":"array","items":{"type":"string"},"description":"only from these addresses, ` +
 			`such as agent:builder or user"},"urgent":{"type":"boolean","description":"only urgent ones"}`),
@@ -39,11 +39,11 @@ var types = []Type{
 		object(`"room":{"type":"string"},"id":{"type":"string","description":"of the question"},` +
 			`"as":{"type":"string"},"by":{"type":"string"},"answer":{"type":"string"}`),
 		asks(settled)},
-	{"agent.state", "An agent has come, says that it does something else, or has gone.",
+	{"agent.state", "An agent has joined, changed its task or state, or left.",
 		object(`"agent":{"type":"string","description":"only this one"}`),
 		object(`"room":{"type":"string"},"agent":{"type":"string"},"state":{"type":"string"}`),
 		asks(changed)},
-	{"claim.freed", "Files, ports or names that somebody held are free.",
+	{"claim.freed", "Files, ports or names that an agent held are free.",
 		object(`"target":{"type":"string","description":"only this one, as list_claims writes it"}`),
 		object(`"room":{"type":"string"},"agent":{"type":"string","description":"who held it"},` +
 			`"targets":{"type":"array","items":{"type":"string"}}`),
@@ -58,7 +58,7 @@ func object(properties string) json.RawMessage {
 func typeOf(name string) (*Type, error) {
 	i := slices.IndexFunc(types, func(t Type) bool { return t.Name == name })
 	if i < 0 {
-		return nil, &Error{NotFound, "there is no event of that name: events/list has those that there are",
+		return nil, &Error{NotFound, "unknown event name; events/list lists the names",
 			map[string]any{"kind": "event"}}
 	}
 	return &types[i], nil

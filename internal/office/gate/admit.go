@@ -78,8 +78,8 @@ func guest(a *admission, name mail.Name, named bool) (mail.Caller, error) {
 	case a.pass.Agent == "":
 		return mail.Caller{Name: name, Means: meansOfGuest(name), Pass: a.pass}, nil
 	case named && name != a.pass.Agent:
-		return mail.Caller{}, mail.Errorf(mail.Denied, "the machine %s was let in for the agent %s only, and cannot "+
-			"speak for %s", a.pass.Machine, a.pass.Agent, name)
+		return mail.Caller{}, mail.Errorf(mail.Denied, "the machine %s was invited for the agent %s only, and "+
+			"cannot act as %s", a.pass.Machine, a.pass.Agent, name)
 	}
 	return mail.Caller{Name: a.pass.Agent, Pass: a.pass}, nil
 }

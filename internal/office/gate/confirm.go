@@ -53,7 +53,8 @@ type terminal struct {
 func OpenConfirmations(path string, wanted bool) (*Confirmations, error) {
 	c := &Confirmations{path: path, wanted: wanted, confirmed: make(map[terminal]bool)}
 	if err := kept.Load(path, &c.known); err != nil {
-		return nil, fmt.Errorf("read the passphrase: %w. If you move the file away, there is none: %s", err, path)
+		return nil, fmt.Errorf("read the passphrase: %w. To start without a passphrase, move this file away: "+
+			"%s", err, path)
 	}
 	return c, nil
 }
@@ -72,13 +73,13 @@ func (c *Confirmations) Check(ctx context.Context) error {
 	case ok && c.confirmed[at]:
 		return nil
 	case c.known == nil:
-		return mail.Errorf(mail.Denied, "[user] confirm is on, and no passphrase was set: nothing was done. Set one "+
+		return mail.Errorf(mail.Denied, "[user] confirm is on, but no passphrase is set. Nothing was done. Set one "+
 			"with: pennypost credentials passphrase")
 	}
 	return mail.Errorf(
 		mail.Unconfirmed,
-		"this asks for your passphrase, once in each terminal: nothing was done. Type "+
-			"it in a terminal, or do this on the pages",
+		"your passphrase is needed, once in each terminal. Nothing was done. Type it in a terminal, or do this on "+
+			"the pages",
 	)
 }
 
@@ -105,7 +106,7 @@ func terminalOf(ctx context.Context) (terminal, bool) {
 func (c *Confirmations) Confirm(ctx context.Context, ask wire.Confirmation) error {
 	at, ok := terminalOf(ctx)
 	if !ok {
-		return mail.Errorf(mail.Denied, "a passphrase is taken from a terminal only")
+		return mail.Errorf(mail.Denied, "a passphrase is accepted from a terminal only")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,14 +125,14 @@ func (c *Confirmations) checkLocked(typed string) error {
 	}
 	switch {
 	case c.known == nil:
-		return mail.Errorf(mail.Denied, "no passphrase was set. Set one with: pennypost credentials passphrase")
+		return mail.Errorf(mail.Denied, "no passphrase is set. Set one with: pennypost credentials passphrase")
 	case len(c.wrong) >= maxWrong:
-		return mail.Errorf(mail.Limited, "%d wrong passphrases came within a minute: wait a minute", maxWrong)
+		return mail.Errorf(mail.Limited, "%d wrong passphrases within a minute: wait a minute", maxWrong)
 	}
 	sum, err := stretch(typed, c.known.Salt, c.known.Rounds)
 	if err != nil || subtle.ConstantTimeCompare(sum, c.known.Sum) == 0 {
 		c.wrong = append(c.wrong, now)
-		return mail.Errorf(mail.Denied, "that is not the passphrase: nothing was done")
+		return mail.Errorf(mail.Denied, "wrong passphrase. Nothing was done")
 	}
 	return nil
 }
@@ -145,14 +146,13 @@ func (c *Confirmations) Set(ctx context.Context, ask wire.NewPassphrase) error {
 	if n := len([]rune(ask.New)); n < minPassphrase || len(ask.New) > maxPassphrase {
 		return mail.Errorf(
 			mail.Invalid,
-			"a passphrase has %d characters at least, and %d bytes at most: nothing was "+
-				"changed",
+			"a passphrase must have at least %d characters and at most %d bytes. Nothing was changed",
 			minPassphrase,
 			maxPassphrase,
 		)
 	}
 	if _, ok := terminalOf(ctx); !ok {
-		return mail.Errorf(mail.Denied, "a passphrase is taken from a terminal only")
+		return mail.Errorf(mail.Denied, "a passphrase is accepted from a terminal only")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *Confirmations) Set(ctx context.Context, ask wire.NewPassphrase) error {
 		return err
 	}
 	if err := kept.Save(c.path, made); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Msg: "the passphrase could not be written: nothing was changed",
+		return &mail.Error{Code: mail.Unavailable, Msg: "the passphrase could not be saved. Nothing was changed",
 			Err: err}
 	}
 	c.known = made

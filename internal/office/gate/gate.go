@@ -47,12 +47,12 @@ func (g *Gate) Key() []byte { return g.operator[:] }
 func (g *Gate) Authenticate(r *http.Request) (mail.Caller, error) {
 	caller, err := g.AuthenticateAll(r)
 	if caller.Pass != nil {
-		return mail.Caller{}, mail.Errorf(mail.Denied, "the token of the machine %s opens the API only: its programs "+
-			"use what they would use of a post office there", caller.Pass.Machine)
+		return mail.Caller{}, mail.Errorf(mail.Denied, "the token of the machine %s is valid for the API only; its "+
+			"programs use the relay on that machine", caller.Pass.Machine)
 	}
 	if err == nil && caller.Means == mail.ByScript {
-		return mail.Caller{}, mail.Errorf(mail.Denied, "a credential for scripts opens the API only, and there what "+
-			"sends, marks and reads")
+		return mail.Caller{}, mail.Errorf(mail.Denied, "a credential for scripts is valid for the API only, to "+
+			"send, mark and read mail")
 	}
 	return caller, err
 }
@@ -63,7 +63,7 @@ func (g *Gate) Authenticate(r *http.Request) (mail.Caller, error) {
 func (g *Gate) AuthenticateAll(r *http.Request) (mail.Caller, error) {
 	v := visitOf(r.Context())
 	if v == nil { // a handler outside Admit
-		return mail.Caller{}, mail.Errorf(mail.Denied, "nobody asked who this is from")
+		return mail.Caller{}, mail.Errorf(mail.Denied, "the caller was not identified")
 	}
 	v.once.Do(func() { v.caller, v.err = g.identify(r) })
 	return v.caller, v.err
@@ -72,7 +72,8 @@ func (g *Gate) AuthenticateAll(r *http.Request) (mail.Caller, error) {
 func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
 	caller, err := g.credential(r)
 	if err == nil && caller.Means == mail.ByGuest {
-		return mail.Caller{}, mail.Errorf(mail.Denied, "a guest's token opens A2A only, at /a2a/%s", caller.Room)
+		return mail.Caller{}, mail.Errorf(mail.Denied, "a guest's token is valid for A2A only, at "+
+			"/a2a/%s", caller.Room)
 	}
 	if err != nil || caller.Name != mail.User || caller.Pass != nil {
 		return caller, err
@@ -102,14 +103,14 @@ func (g *Gate) credential(r *http.Request) (mail.Caller, error) {
 	case r.Header.Get("Authorization") != "":
 		caller, err := g.bearer(r)
 		if err == nil && r.Header.Get(wire.AgentHeader) != "" && name != caller.Name {
-			return mail.Caller{}, mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s. Use that "+
-				"agent's own token, made by: pennypost agents token NAME", caller.Name, name)
+			return mail.Caller{}, mail.Errorf(mail.Denied, "the token belongs to %s, and cannot act as %s. Use "+
+				"that agent's own token, from: pennypost agents token NAME", caller.Name, name)
 		}
 		return caller, err
 	case PeerOf(r.Context()) == nil:
-		return mail.Caller{}, mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer "+
-			"with the operator's token, which is in the data directory's file token, or an agent's, which is made "+
-			"by: pennypost agents token NAME")
+		return mail.Caller{}, mail.Errorf(mail.Unknown, "no token: send the header Authorization: Bearer with the "+
+			"operator's token (the file token in the data directory), or with an agent's token, from: pennypost "+
+			"agents token NAME")
 	}
 	return mail.Caller{Name: name}, nil
 }
@@ -137,9 +138,9 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	case subtle.ConstantTimeCompare(sum[:], g.operator[:]) == 1:
 		return mail.Caller{Name: mail.User, Means: mail.ByOperator}, nil
 	case strings.HasPrefix(token, wire.ScriptPrefix) && g.opts.Scripts == nil:
-		return mail.Caller{}, mail.Errorf(mail.Denied, "this machine uses the post office of another, and a "+
-			"credential for scripts counts there: nothing was done. Add --remote with its address, which pennypost "+
-			"status says")
+		return mail.Caller{}, mail.Errorf(mail.Denied, "a credential for scripts is valid only at the post office, "+
+			"which is on another machine. Nothing was done. Add --remote with its address, which pennypost status "+
+			"shows")
 	case strings.HasPrefix(token, wire.ScriptPrefix):
 		return g.opts.Scripts.caller(r.Context(), sum)
 	}
@@ -153,15 +154,15 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 // Guest returns the guest who sent r, and the hash of its token. It rejects all other callers: the user and agents.
 func (g *Gate) Guest(r *http.Request) (c mail.Caller, sum string, err error) {
 	if r.Header.Get("Authorization") == "" {
-		return c, "", mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer with a "+
-			"guest's token, which is made by: pennypost agents token NAME --guest")
+		return c, "", mail.Errorf(mail.Unknown, "no token: send the header Authorization: Bearer with a guest's "+
+			"token, from: pennypost agents token NAME --guest")
 	}
 	if c, err = g.bearer(r); err != nil {
 		return mail.Caller{}, "", err
 	}
 	if c.Means != mail.ByGuest || r.Header.Get(wire.AgentHeader) != "" {
-		return mail.Caller{}, "", mail.Errorf(mail.Denied, "only guests come in here, each by a token of its own and "+
-			"under no other name: pennypost agents token NAME --guest")
+		return mail.Caller{}, "", mail.Errorf(mail.Denied, "only guests may call A2A, each with its own token and "+
+			"name, from: pennypost agents token NAME --guest")
 	}
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	_, sum, _ = mailroom.ParseToken(strings.TrimSpace(token))
@@ -195,9 +196,9 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	case s.untold:
 		caller.Means = mail.BySystem
 	case s.away != "":
-		return mail.Errorf(mail.Denied, "this process is not known to be yours: %s. An agent may have left it "+
-			"behind, so nothing was done. A script of yours shows a credential, which you make in your terminal: "+
-			"pennypost credentials add NAME", s.away)
+		return mail.Errorf(mail.Denied, "this process may not be yours: %s. An agent may have left it running, so "+
+			"nothing was done. For a script of yours, make a credential in your terminal: pennypost credentials "+
+			"add NAME", s.away)
 	default:
 		caller.Means = mail.ByTerminal
 	}
@@ -222,7 +223,7 @@ func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 
 func inSession(name mail.Name) error {
 	return mail.Errorf(mail.Denied, "this runs in the session of %s, and an agent cannot act as the user: nothing "+
-		"was done. Say --as '%s'", name, name)
+		"was done. Use --as '%s'", name, name)
 }
 
 // UserOnly lets only the user through, and no script.

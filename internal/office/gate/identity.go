@@ -53,7 +53,7 @@ func Identify(ctx context.Context, room mail.RoomName, name mail.Name) (Identity
 	}
 	v := visitOf(ctx)
 	if v == nil {
-		return Identity{}, mail.Errorf(mail.Denied, "nobody asked who this is from")
+		return Identity{}, mail.Errorf(mail.Denied, "the caller was not identified")
 	}
 	if v.err != nil {
 		return Identity{}, v.err
@@ -86,7 +86,7 @@ func peerOfCall(ctx context.Context, v *visit) *Peer {
 func (id Identity) is(name mail.Name, room mail.RoomName) error {
 	switch {
 	case id.name != name:
-		return mail.Errorf(mail.Denied, "you are %s, and cannot speak as %s", id.name, name)
+		return mail.Errorf(mail.Denied, "you are %s, and cannot act as %s", id.name, name)
 	case id.room != "" && id.room != room:
 		return mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", id.room, room)
 	}

@@ -44,7 +44,7 @@ const askTmux = time.Second
 func tmuxAttached(server, child *process.Process, terminals []string) (clients []*standing, why string) {
 	socket := tmuxSocket(server, child)
 	if socket == "" {
-		return nil, "its tmux does not say where it can be asked who is attached"
+		return nil, "the socket of its tmux is not known"
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTmux)
 	defer cancel()
@@ -53,7 +53,7 @@ func tmuxAttached(server, child *process.Process, terminals []string) (clients [
 	cmd.Env = config.WithoutAgent(os.Environ())
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, "its tmux does not say who is attached"
+		return nil, "its tmux does not list its clients"
 	}
 	var sessions []string
 	var shown [][]string
@@ -71,7 +71,7 @@ func tmuxAttached(server, child *process.Process, terminals []string) (clients [
 			clients = attending(clients, pid, terminals)
 		}
 	}
-	return clients, "nobody is attached to its tmux session"
+	return clients, "no terminal is attached to its tmux session"
 }
 
 // tmuxSocket returns the socket of a server from the environment of the program in its pane, or of a process started
@@ -124,7 +124,7 @@ func screenAttached(server, child *process.Process, terminals []string) (clients
 			}
 		}
 	}
-	return clients, "nobody is attached to its screen session"
+	return clients, "no terminal is attached to its screen session"
 }
 
 // zellijAttached looks for a client of zellij with a person at its terminal. zellij does not reveal to which session
@@ -136,7 +136,7 @@ func zellijAttached(server, _ *process.Process, terminals []string) (clients []*
 			clients = attending(clients, t[1].PID, terminals)
 		}
 	}
-	return clients, "nobody is attached to its zellij session"
+	return clients, "no terminal is attached to its zellij session"
 }
 
 // processes returns all process ids of this machine, if it has /proc.

@@ -176,7 +176,7 @@ func (l Listener) Accept() (net.Conn, error) {
 		if err == nil {
 			return &conn{c, p}, nil
 		}
-		l.Log.Warn("connection of a stranger refused", "err", err)
+		l.Log.Warn("connection of another user refused", "err", err)
 		c.Close()
 	}
 }

@@ -42,8 +42,8 @@ func (c *script) begin() {
 }
 
 func noScript() error {
-	return mail.Errorf(mail.Unknown, "the credential does not count any more, or never did. The person makes another "+
-		"in a terminal: pennypost credentials add NAME")
+	return mail.Errorf(mail.Unknown, "credential not valid. To make another, in a terminal: pennypost credentials "+
+		"add NAME")
 }
 
 // Scripts are the credentials that the person made for scripts: with one, a program sends and marks in the person's
@@ -60,7 +60,8 @@ type Scripts struct {
 func OpenScripts(path string) (*Scripts, error) {
 	s := &Scripts{path: path}
 	if err := kept.Load(path, &s.list); err != nil {
-		return nil, fmt.Errorf("read the credentials for scripts: %w. If you move the file away, there are none: %s",
+		return nil, fmt.Errorf("read the credentials for scripts: %w. To start without credentials, move this file "+
+			"away: %s",
 			err, path)
 	}
 	for _, c := range s.list {
@@ -87,11 +88,11 @@ func (s *Scripts) Make(ask wire.NewCredential) (wire.MadeCredential, error) {
 	s.list = slices.DeleteFunc(s.list, func(o *script) bool { return o.over(now) })
 	switch {
 	case slices.ContainsFunc(s.list, func(o *script) bool { return o.Name == ask.Name }):
-		return wire.MadeCredential{}, mail.Errorf(mail.Conflict, "there is a credential %s already. Take it back "+
-			"with: pennypost credentials revoke %s", ask.Name, ask.Name)
+		return wire.MadeCredential{}, mail.Errorf(mail.Conflict, "the credential %s already exists. To revoke it: "+
+			"pennypost credentials revoke %s", ask.Name, ask.Name)
 	case len(s.list) >= maxScripts:
-		return wire.MadeCredential{}, mail.Errorf(mail.Limited, "there are %d credentials, and there may be no "+
-			"more: revoke one that no script uses", maxScripts)
+		return wire.MadeCredential{}, mail.Errorf(mail.Limited, "too many credentials (%d): revoke one that no "+
+			"script uses", maxScripts)
 	}
 	c := &script{Credential: made.Credential, Sum: hex.EncodeToString(sum[:])}
 	c.begin()
@@ -108,10 +109,10 @@ func checkScript(ask *wire.NewCredential) error {
 	const long = 100 * 365 * 24 * 60 * 60
 	switch {
 	case ask.Name == "" || len(ask.Name) > maxScriptName || !plain || ask.Name[0] == '-':
-		return mail.Errorf(mail.Invalid, "%q is no name for a credential: write letters, digits, dots and dashes, "+
+		return mail.Errorf(mail.Invalid, "%q is not a valid credential name: use letters, digits, dots and dashes, "+
 			"such as nightly-report", ask.Name)
 	case ask.For < 0 || ask.For > long:
-		return mail.Errorf(mail.Invalid, "a credential counts for 100 years at most")
+		return mail.Errorf(mail.Invalid, "a credential is valid for at most 100 years")
 	case ask.Room != "":
 		_, err := mail.ParseRoom(string(ask.Room))
 		return err
@@ -142,7 +143,7 @@ func (s *Scripts) Revoke(name string) error {
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.list, func(o *script) bool { return o.Name == name })
 	if i < 0 {
-		return mail.Errorf(mail.NotFound, "there is no credential %q. They are listed by: pennypost credentials", name)
+		return mail.Errorf(mail.NotFound, "no credential %q. To list them: pennypost credentials", name)
 	}
 	was, c := slices.Clone(s.list), s.list[i]
 	s.list = slices.Delete(s.list, i, i+1)
@@ -175,7 +176,7 @@ func (s *Scripts) caller(ctx context.Context, sum [sha256.Size]byte) (mail.Calle
 
 func (s *Scripts) saveLocked() error {
 	if err := kept.Save(s.path, s.list); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Msg: "the credentials for scripts could not be written: nothing " +
+		return &mail.Error{Code: mail.Unavailable, Msg: "the credentials for scripts could not be saved. Nothing " +
 			"was changed", Err: err}
 	}
 	s.saved = time.Now()

@@ -49,7 +49,7 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 		case !process.Tells:
 			return standing{untold: true}
 		case pid == 0:
-			return standing{away: "it runs outside of what this post office can see, such as in another container"}
+			return standing{away: "it runs where this post office cannot see it, such as in another container"}
 		}
 		return standing{away: "it has ended already"}
 	}
@@ -71,7 +71,7 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 			s.below = append(s.below, p.Key)
 		}
 		if v, found := config.AgentClient(process.Environ(p.PID)); found && s.agent == "" {
-			s.agent = v + " is set there"
+			s.agent = v + " is set in its environment"
 		}
 		if name := config.AgentProgram(p.Names()); name != "" {
 			s.client = cmp.Or(s.client, p)
@@ -96,8 +96,7 @@ func awayAt(tree []process.Process, seat int, terminals []string) (through []*st
 		if len(tree) > 1 && top.PID == 1 {
 			top = tree[len(tree)-2]
 		}
-		return nil, fmt.Sprintf("its terminal does not lead to one that a person is known to sit at: %q is above it, "+
-			"and no login or terminal program that Pennypost knows", top.Names()[0])
+		return nil, fmt.Sprintf("no known login or terminal program is above it, only %q", top.Names()[0])
 	case seat == 0 || !leads(&tree[seat-1], &tree[seat]):
 		return nil, "it has left the terminal that it was started from"
 	}

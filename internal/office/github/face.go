@@ -67,11 +67,11 @@ func (f *Face) On() bool { return len(f.rooms) > 0 }
 func (f *Face) Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelivery) error {
 	k := f.rooms[room]
 	if k == nil || k.conf.SecretFile == "" {
-		return mail.Errorf(mail.NotFound, "no webhook of GitHub is expected here")
+		return mail.Errorf(mail.NotFound, "no GitHub webhook is set up for this room")
 	}
 	secret, err := k.conf.Secret()
 	if err != nil {
-		f.opts.Log.Error("the secret of a webhook cannot be read", "room", room, "err", err)
+		f.opts.Log.Error("webhook secret cannot be read", "room", room, "err", err)
 		return mail.Errorf(mail.Unavailable, "the secret of this webhook cannot be read; nothing was stored")
 	}
 	if !signed(secret, d) {
@@ -81,19 +81,19 @@ func (f *Face) Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelive
 	all := readers()
 	read, ok := all[d.Event]
 	if !ok {
-		return mail.Errorf(mail.Invalid, "the event %.60q is none of those that become mail: %s", d.Event,
+		return mail.Errorf(mail.Invalid, "the event %.60q is not supported; supported events: %s", d.Event,
 			strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 	}
 	var p payload
 	if err := jsonx.Unmarshal(d.Body, &p); err != nil {
-		return mail.Errorf(mail.Invalid, "the body is not a payload of GitHub: %s. Nothing was stored",
+		return mail.Errorf(mail.Invalid, "the body is not a GitHub payload: %s. Nothing was stored",
 			jsonx.Explain(err))
 	}
 	if d.Event == "ping" {
 		return nil
 	}
 	if !k.ours(&p.Repository) {
-		return mail.Errorf(mail.Denied, "this room takes nothing of the repository %.150q", p.Repository.Name)
+		return mail.Errorf(mail.Denied, "this room accepts nothing from the repository %.150q", p.Repository.Name)
 	}
 	return k.with(ctx, func(m *memory) error { return k.take(ctx, m, &p, read) })
 }
@@ -163,8 +163,8 @@ func (k *desk) send(ctx context.Context, m *memory, n *news) error {
 		names := []string{of.Opener}
 		for i := range roster {
 			if roster[i].Name == mail.GitHub {
-				return mail.Errorf(mail.Conflict, "an agent of this room is called %s, as which GitHub's mail "+
-					"comes: give it another name", mail.GitHub)
+				return mail.Errorf(mail.Conflict, "an agent of this room is called %s, the name that mail from "+
+					"GitHub uses: rename the agent", mail.GitHub)
 			}
 			names = append(names, string(roster[i].Name))
 		}

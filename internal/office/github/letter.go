@@ -126,7 +126,7 @@ func (n *news) body(says, title, url string) string {
 	if text := strings.TrimSpace(strings.ReplaceAll(n.text, "\x00", "\ufffd")); text != "" {
 		b.WriteString("\n\n" + wording.Beginning(text, maxText))
 		if len(text) > maxText {
-			b.WriteString("\n\n[It goes on at the link.]")
+			b.WriteString("\n\n[Continued at the link.]")
 		}
 	}
 	return b.String()

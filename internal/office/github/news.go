@@ -57,7 +57,7 @@ func readers() map[string]reader {
 }
 
 func lacks(member string) error {
-	return mail.Errorf(mail.Invalid, "the delivery has no %s that could be read; nothing was stored", member)
+	return mail.Errorf(mail.Invalid, "the delivery has no readable %s; nothing was stored", member)
 }
 
 // of begins news about the payload's pull request.

@@ -42,7 +42,7 @@ func (k *desk) poll(ctx context.Context) {
 	for {
 		for _, repo := range k.conf.Repos {
 			if err := k.ask(ctx, repo); err != nil && ctx.Err() == nil {
-				k.opts.Log.Warn("GitHub was not asked to the end; it goes on there at the next time", "room", k.room,
+				k.opts.Log.Warn("GitHub poll incomplete; the next poll continues", "room", k.room,
 					"repo", repo, "err", err)
 			}
 		}
@@ -99,7 +99,7 @@ func (k *desk) get(ctx context.Context, path string, into any) error {
 		return fmt.Errorf("gh api %s %w", path, err)
 	}
 	if err := jsonx.Unmarshal(out.text.Bytes(), into); err != nil {
-		return fmt.Errorf("gh api %s answers what cannot be read: %s", path, jsonx.Explain(err))
+		return fmt.Errorf("invalid answer from gh api %s: %s", path, jsonx.Explain(err))
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (k *desk) listed(ctx context.Context, m *memory, p *payload, read reader) e
 	err := k.take(ctx, m, p, read)
 	switch mail.CodeOf(err) {
 	case mail.Invalid, mail.TooLarge:
-		k.opts.Log.Warn("something of GitHub is no mail", "room", k.room, "repo", p.Repository.Name, "err", err)
+		k.opts.Log.Warn("GitHub event not delivered", "room", k.room, "repo", p.Repository.Name, "err", err)
 		return nil
 	}
 	return err

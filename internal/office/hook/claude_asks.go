@@ -103,7 +103,7 @@ func (s suggestion) String() string {
 	where, known := map[string]string{
 		"session":         "until this session ends",
 		"localSettings":   "always in this project: .claude/settings.local.json",
-		"projectSettings": "always in this project, for everybody: .claude/settings.json",
+		"projectSettings": "always in this project, for all users: .claude/settings.json",
 		"userSettings":    "always, everywhere: ~/.claude/settings.json",
 	}[s.Destination]
 	if what == "" || !known {

@@ -168,7 +168,7 @@ func (c *Call) waits(ctx context.Context, client *Client, e *Event, h *Held, id 
 	}
 	out := client.decide(e, in, a)
 	if out == "" {
-		return Answer{}, nil, errors.New("the client has no words for this answer")
+		return Answer{}, nil, errors.New("the client cannot accept this answer")
 	}
 	return Answer{Out: out}, &Marks{taken: func() { c.Dialogs.Taken(id) }}, nil
 }

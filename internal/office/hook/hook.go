@@ -87,7 +87,7 @@ type Marks struct {
 func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	client, ok := FindClient(c.Client)
 	if !ok {
-		return Answer{}, nil, fmt.Errorf("the client %q is not known", c.Client)
+		return Answer{}, nil, fmt.Errorf("unknown client %q", c.Client)
 	}
 	e := Event{Client: client.Name, Name: c.Event}
 	if err := c.read(&client, &e); err != nil {
@@ -98,7 +98,7 @@ func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	asks := e.Asks != nil && c.Dialogs != nil
 	switch {
 	case (asks || e.wanted()) && e.Session.ID == "":
-		return client.answer(&e, speech{}), nil, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
+		return client.answer(&e, speech{}), nil, fmt.Errorf("%s of %s has no session id", e.Name, e.Client)
 	case asks && e.Moment != mail.BeforeTool:
 		a, marks, err := c.opens(ctx, &client, &e)
 		if a.Out == "" {
@@ -249,8 +249,8 @@ func (c *Call) restart(e *Event) pending {
 	if e.Moment != mail.TurnStart || c.First != nil && !c.First(e.Session.ID) {
 		return pending{}
 	}
-	text := "this session began before Pennypost was set up for it, and has none of its tools. To have it take " +
-		"part, leave it and start it again: claude --continue goes on here."
+	text := "this session began before Pennypost was set up, so it lacks the tools. Leave it, and restart it with: " +
+		"claude --continue"
 	return pending{kind: inform, words: words{text: greeting + text}}
 }
 
@@ -296,7 +296,7 @@ func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 	case !e.Carries:
 		return silence, words{}
 	case brief.Stale:
-		return drop, words{text: greeting + "what this notice was about has been dealt with."}
+		return drop, words{text: greeting + "this notice is out of date."}
 	}
 	if e.Moment == mail.BeforeTool {
 		if brief.Cancel == nil || e.Own {

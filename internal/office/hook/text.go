@@ -26,10 +26,10 @@ const greeting = "Pennypost: "
 // allowed that (0.169.0), and a hook is not told.
 func marking(client string, agent mail.Name) string {
 	if client == "codex" {
-		return "\nReading marks nothing. What is dealt with is marked read by the tool mark_messages."
+		return "\nReading marks nothing. Mark handled mail read with the tool mark_messages."
 	}
-	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID " +
-		"--read --as " +
+	return "\nReading marks nothing. Mark handled mail read with mark_messages, or with: pennypost mark ID --read " +
+		"--as " +
 		fence.Text(wording.Shell(string(agent)))
 }
 
@@ -69,11 +69,11 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	case len(brief.Counted) > 0:
 		return words{text: greeting + named + counted(len(brief.Counted)), pointed: brief.Counted}
 	case brief.Continue:
-		return words{text: fmt.Sprintf("%s%s for %s, told of before, unread still: read_messages shows them.%s",
+		return words{text: fmt.Sprintf("%s%s for %s, already announced, unread: read_messages shows them.%s",
 			greeting, messages(brief.Unread), who, end)}
 	case e.Compacted && brief.Unread > 0:
 		return words{text: fmt.Sprintf(
-			"%s%s for %s, told of before this session was compacted: read_messages shows them.", greeting,
+			"%s%s for %s, announced before compaction: read_messages shows them.", greeting,
 			messages(brief.Unread), who)}
 	case named != "":
 		return words{text: greeting + strings.TrimSpace(named)}
@@ -93,9 +93,9 @@ func introduction(e *Event, box *Mailbox, brief *mail.Briefing) string {
 	case brief.Agent == box.Agent:
 		return ""
 	}
-	why := "because another live one is"
+	why := "because a live session is"
 	if !strings.HasPrefix(string(brief.Agent), string(box.Agent)+"-") {
-		why = "whatever it is started as now, and not"
+		why = "although it was started as"
 	}
 	return fmt.Sprintf("This session is the agent %s, %s %s. ", who, why, fence.Text(string(box.Agent)))
 }
@@ -106,8 +106,8 @@ func counted(n int) string { return fmt.Sprintf("%d new of type status: read_mes
 // order says that a cancel stops tools.
 func order(brief *mail.Briefing) words {
 	f, cancel := fence.New(), []mail.Item{*brief.Cancel}
-	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read "+
-		"with mark_messages. %s\n",
+	head := fmt.Sprintf("%sa cancel for %s. No tool runs until the turn ends or the message is marked read with "+
+		"mark_messages. %s\n",
 		greeting, fence.Text(string(brief.Agent)), f.Notice(cancel))
 	return sheet{f, head, "", maxOrder}.letter(cancel, 0)
 }
@@ -118,22 +118,21 @@ const maxInTheWay = 5
 // inTheWay says who holds what an agent wants to write, and what to do instead.
 func inTheWay(clashes []mail.Clash) words {
 	var b strings.Builder
-	b.WriteString(greeting + "not written, because another holds it.")
+	b.WriteString(greeting + "not written: another agent holds it.")
 	for _, c := range clashes[:min(len(clashes), maxInTheWay)] {
 		h := c.Held
 		fmt.Fprintf(&b, "\n%s: held by %s since %s", fence.Text(h.Target.String()), fence.Text(string(h.Agent)),
 			h.Clock())
 		if h.Why != "" {
-			fmt.Fprintf(&b, ", who says why: %s", fence.Text(wording.ClipRunes(h.Why, maxWhy)))
+			fmt.Fprintf(&b, ", reason: %s", fence.Text(wording.ClipRunes(h.Why, maxWhy)))
 		}
 	}
 	if more := len(clashes) - maxInTheWay; more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
 	who := fence.Text(string(clashes[0].Held.Agent))
-	fmt.Fprintf(&b, "\nDo other work: you are told by mail when it is free. Or ask %s with send_message. Do not "+
-		"write it "+
-		"in another way.", who)
+	fmt.Fprintf(&b, "\nDo other work: mail will tell you when it is free. Or ask %s with send_message. Do not "+
+		"write it another way.", who)
 	return words{text: b.String()}
 }
 

@@ -20,7 +20,7 @@ const wakeStatus = 2
 func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	client, ok := FindClient(c.Client)
 	if !ok {
-		return fmt.Errorf("the client %q is not known", c.Client)
+		return fmt.Errorf("unknown client %q", c.Client)
 	}
 	in, err := read(c.Input)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	e := client.read(c.Event, in)
 	// Other clients run Claude Code's hooks too, and would block on this one.
 	if waiting, _ := FindClient(e.Client); !waiting.waits || e.Moment != mail.TurnEnd || e.Sub || e.Session.ID == "" {
-		return fmt.Errorf("nobody waits at %s of %s", e.Name, e.Client)
+		return fmt.Errorf("no wait at %s of %s", e.Name, e.Client)
 	}
 	c.know(&client, &e)
 	box, err := c.Enter(ctx, &e)
@@ -43,7 +43,7 @@ func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 		case r.Over:
 			return hand(&Answer{})
 		case r.Text == "":
-			return errors.New("somebody rang with nothing to say")
+			return errors.New("empty ring")
 		}
 		return hand(&Answer{Err: fence.Text(r.Text), Exit: wakeStatus})
 	})

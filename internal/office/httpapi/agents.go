@@ -58,7 +58,8 @@ func merged(c *call, m *wire.Merge) (err error) {
 }
 
 func attachRoute(o *Options) route {
-	return without(o.Attach == nil, mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here"),
+	return without(o.Attach == nil, mail.Errorf(mail.Unavailable, "this post office cannot bring sessions to the "+
+		"front"),
 		on(&wire.AttachCall, func(c *call, from wire.Attach) (at wire.Attached, err error) {
 			if from.Agent, err = c.name(); err != nil {
 				return at, err

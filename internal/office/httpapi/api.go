@@ -159,7 +159,7 @@ func (o Options) withDefaults() Options {
 	if o.Listen == nil {
 		o.Listen = func(context.Context, mail.RoomName, mail.Name, mail.Listener, time.Duration,
 			func(*mail.Rung) error) error {
-			return mail.Errorf(mail.Unavailable, "this post office rings nobody; wait for mail instead")
+			return mail.Errorf(mail.Unavailable, "this post office cannot ring agents; wait for mail instead")
 		}
 	}
 	if o.Status == nil {
@@ -223,16 +223,16 @@ func checkPath(r *http.Request) error {
 		return nil
 	}
 	return mail.Errorf(mail.Invalid,
-		"the path %s has an empty segment, '.' or '..'; in a name write %%2E for '.' and %%2F for '/'", p)
+		"the path %s has an empty segment, '.' or '..'; in a name, write %%2E for '.' and %%2F for '/'", p)
 }
 
 // unrouted says why no route fits r, given the header that the mux would have answered with.
 func unrouted(w http.ResponseWriter, r *http.Request) error {
 	if allow := w.Header().Get("Allow"); allow != "" {
-		return &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "%s is not possible here; use %s",
+		return &statusError{http.StatusMethodNotAllowed, mail.Errorf(mail.Invalid, "%s is not allowed here; use %s",
 			r.Method, allow)}
 	}
-	return mail.Errorf(mail.NotFound, "there is no route %s; GET %s/openapi.json lists them", r.URL.Path, wire.Base)
+	return mail.Errorf(mail.NotFound, "no route %s; GET %s/openapi.json lists the routes", r.URL.Path, wire.Base)
 }
 
 // serve runs one route.
@@ -271,8 +271,8 @@ func (a *api) rescue(w *recorder, r *http.Request) {
 	}
 	err := &mail.Error{
 		Code: mail.Internal,
-		Msg: "something broke inside the post office while it answered; it goes on. Whether it did what you asked " +
-			"is not known: look before you ask again",
+		Msg: "internal error; the post office continues. The request may have been carried out: check before you " +
+			"repeat it",
 		Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack()),
 	}
 	if w.status != 0 {

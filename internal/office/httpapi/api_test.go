@@ -306,14 +306,14 @@ func TestErrors(t *testing.T) {
 	}
 	h, office := newTestAPI(t, Options{})
 	office.room("lab").fail = errors.New("open /secret: permission denied")
-	want{path: "/rooms/lab/inbox", status: 500, detail: "its log says more"}.check(t, h, nil)
+	want{path: "/rooms/lab/inbox", status: 500, detail: "in the log of the post office"}.check(t, h, nil)
 }
 
 func TestPanic(t *testing.T) {
 	var log strings.Builder
 	h, office := newTestAPI(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	office.room("lab").panics = "broken invariant"
-	want{path: "/rooms/lab/inbox", status: 500, detail: "look before you ask again"}.check(t, h, nil)
+	want{path: "/rooms/lab/inbox", status: 500, detail: "check before you repeat it"}.check(t, h, nil)
 	if !strings.Contains(log.String(), "broken invariant") || !strings.Contains(log.String(), "fake_test.go") {
 		t.Errorf("the log has no panic with its stack: %s", log.String())
 	}

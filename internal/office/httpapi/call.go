@@ -40,12 +40,12 @@ func (c *call) run() (any, error) {
 		return nil, err
 	}
 	if c.route.Here && c.caller.Pass != nil {
-		return nil, mail.Errorf(mail.Denied, "this can only be done where the post office is, and not from the "+
-			"machine %s, which was let in", c.caller.Pass.Machine)
+		return nil, mail.Errorf(mail.Denied, "this can be done only on the machine of the post office, not from "+
+			"%s", c.caller.Pass.Machine)
 	}
 	if c.r.Method == http.MethodHead && c.route.stream != "" {
 		return nil, &statusError{http.StatusMethodNotAllowed,
-			mail.Errorf(mail.Invalid, "HEAD is not possible on a stream; use GET")}
+			mail.Errorf(mail.Invalid, "HEAD is not supported on a stream; use GET")}
 	}
 	if err := c.enter(); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func body[T any](c *call) (T, error) {
 		return v, c.unread(err, c.api.opts.MaxRequest)
 	}
 	if err := jsonx.UnmarshalStrict(b.Bytes(), &v); err != nil {
-		return v, mail.Errorf(mail.Invalid, "the body is not the JSON that belongs here: %s", jsonx.Explain(err))
+		return v, mail.Errorf(mail.Invalid, "the body is not the expected JSON: %s", jsonx.Explain(err))
 	}
 	return v, nil
 }
@@ -195,7 +195,7 @@ func (c *call) contentType(want string) error {
 		return nil
 	}
 	return &statusError{http.StatusUnsupportedMediaType,
-		mail.Errorf(mail.Invalid, "the body must come with the header Content-Type: %s, not %q", want, got)}
+		mail.Errorf(mail.Invalid, "the body needs the header Content-Type: %s, not %q", want, got)}
 }
 
 // reader returns the body, which fails beyond limit bytes. A body whose declared length is larger is not read at

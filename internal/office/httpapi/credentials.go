@@ -31,8 +31,8 @@ type Confirmations interface {
 
 func credentialRoutes(o *Options) []route {
 	return slices.Concat(
-		without(o.Credentials == nil, mail.Errorf(mail.Unavailable, "no credentials are made here: this machine uses "+
-			"the post office of another, where they are made"),
+		without(o.Credentials == nil, mail.Errorf(mail.Unavailable, "credentials are made at the post office, "+
+			"which is on another machine"),
 			on(&wire.AddCredentialCall, func(_ *call, ask wire.NewCredential) (wire.MadeCredential, error) {
 				return o.Credentials.Make(ask)
 			}),
@@ -42,8 +42,8 @@ func credentialRoutes(o *Options) []route {
 			on(&wire.RevokeCredentialCall, func(_ *call, name string) (wire.None, error) {
 				return wire.None{}, o.Credentials.Revoke(name)
 			})),
-		without(o.Confirmations == nil, mail.Errorf(mail.Unavailable, "nothing is to be confirmed here, and there is "+
-			"no passphrase"),
+		without(o.Confirmations == nil, mail.Errorf(mail.Unavailable, "this post office has no passphrase and asks "+
+			"for no confirmation"),
 			on(&wire.ConfirmCall, func(c *call, typed wire.Confirmation) (wire.None, error) {
 				return wire.None{}, o.Confirmations.Confirm(c.r.Context(), typed)
 			}),
@@ -72,6 +72,6 @@ func (c *call) needRight() error {
 	if c.caller.Means != mail.ByScript || reads || c.route.ID == wire.SendCall.ID || c.route.ID == wire.MarkCall.ID {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "a credential for scripts sends, marks and reads mail, and does nothing else: "+
-		"nothing was done. You may do this in a terminal of your own, and on the pages")
+	return mail.Errorf(mail.Denied, "a credential for scripts can only send, mark and read mail. Nothing was done. "+
+		"Use your own terminal or the pages")
 }

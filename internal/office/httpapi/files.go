@@ -70,7 +70,7 @@ func importItems(c *call) (any, error) {
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, mail.Errorf(mail.TooLarge,
-			"line %d is larger than the %d bytes that one message may take. Nothing was imported", n, maxImportLine)
+			"line %d is larger than the limit of %d bytes for a message. Nothing was imported", n, maxImportLine)
 	case err != nil:
 		return nil, c.unread(err, limit)
 	}

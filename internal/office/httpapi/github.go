@@ -32,5 +32,6 @@ func githubRoute(o *Options) route {
 		}
 		return nil, o.GitHub.Take(c.r.Context(), c.roomName, d)
 	}
-	return without(o.GitHub == nil, mail.Errorf(mail.Unavailable, "no webhook of GitHub is taken here"), rt)[0]
+	return without(o.GitHub == nil, mail.Errorf(mail.Unavailable, "this post office accepts no GitHub "+
+		"webhooks"), rt)[0]
 }

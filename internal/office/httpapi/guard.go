@@ -35,12 +35,12 @@ func Guard(next http.Handler, opts GuardOptions) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !hostAllowed(r, hosts) {
 			writeProblem(w, problem(mail.Errorf(mail.Denied,
-				"this post office is not called %s; use its IP address or localhost; "+
-					"its pages are opened by: pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
+				"unknown host name %s; use the IP address of the post office or localhost. To open its pages: "+
+					"pennypost open", strings.ToValidUTF8(r.Host, "\uFFFD"))))
 			return
 		}
 		if err := cross.Check(r); err != nil {
-			writeProblem(w, problem(mail.Errorf(mail.Denied, "a page of another origin may not do this")))
+			writeProblem(w, problem(mail.Errorf(mail.Denied, "a page from another origin may not do this")))
 			return
 		}
 		if strings.HasPrefix(r.URL.Path, wire.Base+"/") { // ahead of next, which may be a mux

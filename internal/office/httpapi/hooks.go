@@ -110,7 +110,7 @@ func (c *call) asked(ctx context.Context, h *wire.Hook, waits func()) (a wire.Ho
 		if v := recover(); v != nil {
 			c.api.opts.Log.Error("hook", "client", h.Client, "event", h.Event, "panic", v,
 				"stack", string(debug.Stack()))
-			a = wire.HookAnswer{Why: "the post office has failed at this hook"}
+			a = wire.HookAnswer{Why: "the post office failed in this hook"}
 		}
 	}()
 	a, err := c.api.opts.Hooks.Answer(ctx, h, waits)
@@ -162,7 +162,7 @@ func place(c *call, p wire.Place) (at wire.Placed, err error) {
 			p.FileRoom = ""
 		}
 		if !pass.Enters(cmp.Or(p.Room, p.Own)) {
-			return at, mail.Errorf(mail.NotFound, "there is no room %s", cmp.Or(p.Room, p.Own))
+			return at, mail.Errorf(mail.NotFound, "no room %s", cmp.Or(p.Room, p.Own))
 		}
 	}
 	if err := checkPlace(&p); err != nil {
@@ -188,9 +188,9 @@ func checkPlace(p *wire.Place) error {
 	}
 	switch {
 	case p.Room == "" && p.Own == "":
-		return mail.Errorf(mail.Invalid, "say which room is meant: room, or own for that of the directory")
+		return mail.Errorf(mail.Invalid, "no room given: set room, or own for the room of the directory")
 	case p.Free == "":
-		return mail.Errorf(mail.Invalid, "say in free what the session is called if it may not have another name")
+		return mail.Errorf(mail.Invalid, "set free to the name of the session if it may not have another name")
 	}
 	return nil
 }
@@ -200,5 +200,5 @@ func (c *call) needLocal() error {
 	if c.api.opts.Hooks != nil && c.api.opts.Local != nil && c.api.opts.Local(c.r) {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "hooks are heard over the Unix socket only")
+	return mail.Errorf(mail.Denied, "hooks are accepted over the Unix socket only")
 }

@@ -22,7 +22,7 @@ type Invites interface {
 }
 
 func inviteRoutes(o *Options) []route {
-	return without(o.Invites == nil, mail.Errorf(mail.Unavailable, "no machine can be let in here"),
+	return without(o.Invites == nil, mail.Errorf(mail.Unavailable, "this post office cannot invite machines"),
 		on(&wire.InviteCall, func(_ *call, ask wire.Invite) (wire.Invited, error) {
 			return o.Invites.Invite(ask)
 		}),

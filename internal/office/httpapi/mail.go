@@ -66,7 +66,7 @@ func checkMark(_ *call, m *mail.Marking) error {
 	case mail.MarkNotified, mail.MarkTold, mail.MarkPresented:
 		if m.Door == "" {
 			return mail.Errorf(mail.Invalid,
-				"the mark %s needs door: through what the text was handed over or the recipient told", m.Mark)
+				"the mark %s needs door: the way in which the text was handed over or announced", m.Mark)
 		}
 		return nil
 	}

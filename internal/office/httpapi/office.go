@@ -35,7 +35,7 @@ func officeRoutes(o *Options) []route {
 		handled(&wire.DeskEventsRoute, wire.Events, mail.DeskChange{}, deskEvents),
 	},
 		without(o.Notify == nil, mail.Errorf(mail.Unavailable,
-			"nobody is told of mail from here, so no chat is paired"),
+			"this post office sends no notifications, so no chat can be paired"),
 			on(&wire.NotifyPairCall, func(c *call, ask wire.NotifyPair) (wire.NotifyPairing, error) {
 				return o.Notify.Pair(c.r.Context(), ask.Channel)
 			}),
@@ -48,12 +48,12 @@ func officeRoutes(o *Options) []route {
 				o.Stop()
 				return wire.None{}, nil
 			})),
-		without(o.Away == nil, mail.Errorf(mail.Unavailable, "no dialogs are held here"),
+		without(o.Away == nil, mail.Errorf(mail.Unavailable, "this post office has no dialogs"),
 			on(&wire.AwayCall, func(c *call, _ wire.None) (wire.Aways, error) { return o.Away.Away(c.r.Context()) }),
 			on(&wire.SetAwayCall, func(c *call, a wire.Away) (wire.Aways, error) {
 				return o.Away.SetAway(c.r.Context(), a)
 			})),
-		without(o.Outbox == nil, mail.Errorf(mail.Unavailable, "nothing is kept here"),
+		without(o.Outbox == nil, mail.Errorf(mail.Unavailable, "this post office has no outbox"),
 			on(&wire.OutboxCall, func(c *call, _ wire.None) (mail.Outbox, error) {
 				return o.Outbox.List(func(k *mail.Kept) bool {
 					mine := c.caller.Room == "" || c.caller.Room == k.Room
@@ -63,8 +63,8 @@ func officeRoutes(o *Options) []route {
 			on(&wire.WithdrawKeptCall, func(_ *call, key string) (wire.None, error) {
 				return wire.None{}, o.Outbox.Withdraw(key)
 			})),
-		without(o.Machines == nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it "+
-			"knows no other machines. Those that were invited are listed by: pennypost invite --list"),
+		without(o.Machines == nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so "+
+			"it knows no other machines. To list invited machines: pennypost invite --list"),
 			on(&wire.AdmitMachineCall, func(c *call, ask wire.AdmitMachine) (wire.None, error) {
 				return wire.None{}, o.Machines.AdmitMachine(c.r.Context(), ask.Machine, ask.Key)
 			}),
@@ -72,25 +72,25 @@ func officeRoutes(o *Options) []route {
 				return wire.None{}, o.Machines.RemoveMachine(c.r.Context(), name)
 			})),
 		without(o.Try == nil, mail.Errorf(mail.Unavailable,
-			"no mail is kept here; the post office is on another machine"),
+			"no mail is stored here; the post office is on another machine"),
 			on(&wire.TryCall, func(c *call, _ wire.None) (wire.Trials, error) { return o.Try(c.r.Context()) })),
-		without(o.Move == nil, mail.Errorf(mail.Unavailable, "rooms cannot be moved here"),
+		without(o.Move == nil, mail.Errorf(mail.Unavailable, "this post office cannot move rooms"),
 			on(&wire.MoveRoomCall, func(c *call, ask wire.MoveRoom) (wire.MovedRoom, error) {
 				return o.Move(c.r.Context(), c.roomName, ask)
 			})),
 		without(o.Shards == nil, mail.Errorf(mail.Unavailable, "this post office has no rooms on NATS servers, so "+
-			"there are no shards"),
+			"it has no shards"),
 			on(&wire.ShardsCall, func(c *call, _ wire.None) (wire.Shards, error) {
 				return o.Shards.Shards(c.r.Context())
 			}),
 			on(&wire.MakeShardsCall, func(c *call, ask wire.MakeShards) (wire.Shards, error) {
 				return o.Shards.MakeShards(c.r.Context(), ask)
 			})),
-		without(o.Restore == nil, mail.Errorf(mail.Unavailable, "rooms cannot be restored here"),
+		without(o.Restore == nil, mail.Errorf(mail.Unavailable, "this post office cannot restore rooms"),
 			on(&wire.RestoreRoomCall, func(c *call, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
 				return o.Restore(c.r.Context(), c.roomName, ask)
 			})),
-		without(o.Remove == nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here"),
+		without(o.Remove == nil, mail.Errorf(mail.Unavailable, "this post office cannot remove rooms"),
 			on(&wire.RemoveRoomCall, func(c *call, _ wire.None) (wire.RemovedRoom, error) {
 				return o.Remove(c.r.Context(), c.roomName)
 			})),
@@ -110,7 +110,7 @@ func status(c *call, _ wire.None) (wire.Status, error) {
 // backup streams the whole post office. The file contains the operator's token, which other machines must not get.
 func backup(c *call) (any, error) {
 	if c.api.opts.Backup == nil || c.api.opts.Local == nil || !c.api.opts.Local(c.r) {
-		return nil, mail.Errorf(mail.Denied, "a backup can be had over the Unix socket only")
+		return nil, mail.Errorf(mail.Denied, "a backup is available over the Unix socket only")
 	}
 	s := c.stream()
 	raw, err := c.api.opts.Backup(c.r.Context(), s)
@@ -144,8 +144,8 @@ func someOf(rooms []mail.RoomName) string {
 
 // pageRoutes returns the routes of the pages and of the browsers that are logged in to them.
 func pageRoutes(o *Options) []route {
-	return without(o.Pages == nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on "+
-		"no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765"),
+	return without(o.Pages == nil, mail.Errorf(mail.Unavailable, "this post office has no pages, because it "+
+		"listens on no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765"),
 		on(&wire.LoginCall, login),
 		on(&wire.SessionsCall, func(*call, wire.None) (wire.Sessions, error) {
 			return wire.Sessions{Sessions: o.Pages.Sessions()}, nil
@@ -162,7 +162,7 @@ func login(c *call, ask wire.Login) (link wire.Link, err error) {
 	if p := c.caller.Pass; p != nil {
 		if len(p.Rooms) > 0 {
 			return link, mail.Errorf(mail.Denied,
-				"the pages show every room, and the machine %s was let into some only: no link was made", p.Machine)
+				"the pages show every room, but the machine %s may use only some. No link was made", p.Machine)
 		}
 		ask.Phone, ask.Pass = true, p
 	}

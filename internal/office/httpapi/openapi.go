@@ -82,7 +82,7 @@ func openAPI(c *call) (any, error) {
 func describe(table []route) *document {
 	known := make(schemas)
 	problem := &content{
-		Description: "An error. Programs decide by code, detail is for reading.",
+		Description: "An error. Programs decide by code; detail is for people.",
 		Content:     map[string]media{wire.ProblemJSON: {known.of(reflect.TypeFor[wire.Problem]())}},
 	}
 	doc := &document{
@@ -100,7 +100,7 @@ func describe(table []route) *document {
 			Responses: map[string]*content{"Problem": problem},
 			SecuritySchemes: map[string]security{"token": {
 				Type: "http", Scheme: "bearer",
-				Description: "An agent's token, or the operator's. Over the Unix socket none is wanted: the header " +
+				Description: "An agent's token, or the operator's. The Unix socket needs none: the header " +
 					wire.AgentHeader + " names the agent, percent-encoded; without it the caller is the user.",
 			}},
 		},

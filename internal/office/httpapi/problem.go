@@ -16,28 +16,28 @@ import (
 func statusOf(code mail.Code) (int, string) {
 	switch code {
 	case mail.Invalid:
-		return http.StatusBadRequest, "The request is wrong"
+		return http.StatusBadRequest, "Invalid request"
 	case mail.Unknown:
-		return http.StatusUnauthorized, "Who you are was not proven"
+		return http.StatusUnauthorized, "Not authenticated"
 	case mail.Denied:
-		return http.StatusForbidden, "You may not do this"
+		return http.StatusForbidden, "Not permitted"
 	case mail.Unconfirmed:
-		return http.StatusForbidden, "It has to be confirmed"
+		return http.StatusForbidden, "Confirmation required"
 	case mail.NotFound:
-		return http.StatusNotFound, "It does not exist"
+		return http.StatusNotFound, "Not found"
 	case mail.Conflict:
-		return http.StatusConflict, "Somebody else got there first"
+		return http.StatusConflict, "Conflict"
 	case mail.TooLarge:
-		return http.StatusRequestEntityTooLarge, "It is too large"
+		return http.StatusRequestEntityTooLarge, "Too large"
 	case mail.Limited:
 		return http.StatusTooManyRequests, "Too many requests"
 	case mail.Timeout:
 		// Not 408, which makes browsers and some libraries repeat the request by themselves.
-		return http.StatusGatewayTimeout, "It took too long"
+		return http.StatusGatewayTimeout, "Timed out"
 	case mail.Unavailable:
-		return http.StatusServiceUnavailable, "The post office cannot answer now"
+		return http.StatusServiceUnavailable, "Post office unavailable"
 	}
-	return http.StatusInternalServerError, "The post office made a mistake"
+	return http.StatusInternalServerError, "Internal error"
 }
 
 // statusError is an error for which HTTP has a more precise status than that of its code.
@@ -73,7 +73,7 @@ func (a *api) fail(w *recorder, r *http.Request, err error) {
 
 // problem returns the public form of err.
 func problem(err error) wire.Problem {
-	code, msg := mail.Internal, "something went wrong inside the post office; its log says more under this instance"
+	code, msg := mail.Internal, "internal error; see this instance in the log of the post office"
 	if e, ok := errors.AsType[*mail.Error](err); ok {
 		code, msg = e.Code, e.Msg
 	} else if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -90,7 +90,7 @@ func problem(err error) wire.Problem {
 func writeProblem(w http.ResponseWriter, p wire.Problem) {
 	body, err := jsonx.Marshal(p)
 	if err != nil {
-		p.Detail = "what went wrong cannot be told in UTF-8"
+		p.Detail = "the error text is not UTF-8"
 		body, _ = jsonx.Marshal(p)
 	}
 	w.Header().Set("Content-Type", wire.ProblemJSON)

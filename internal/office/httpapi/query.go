@@ -42,7 +42,7 @@ func parseQuery(raw string, known []wire.Param) (map[string]any, error) {
 	given, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, mail.Errorf(mail.Invalid,
-			"the query of the URL cannot be read: write name=value pairs joined by '&', percent-encoded")
+			"invalid query in the URL: write name=value pairs joined by '&', percent-encoded")
 	}
 	q := make(map[string]any, len(given))
 	for name, values := range given {
@@ -52,14 +52,15 @@ func parseQuery(raw string, known []wire.Param) (map[string]any, error) {
 			return nil, mail.Errorf(mail.Invalid, "unknown query parameter %q; %s",
 				strings.ToValidUTF8(name, "\uFFFD"), takes(known))
 		case len(values) > 1:
-			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is given %d times; give it once", name,
+			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is given %d times; it is allowed "+
+				"once", name,
 				len(values))
 		case !utf8.ValidString(values[0]) || strings.ContainsRune(values[0], 0):
 			return nil, mail.Errorf(mail.Invalid,
 				"the query parameter %s is not percent-encoded UTF-8 text without NUL", name)
 		}
 		if q[name], err = paramKind(known[i].Type).parse(values[0]); err != nil {
-			return nil, mail.Errorf(mail.Invalid, "the query parameter %s is wrong: %s", name, err.Error())
+			return nil, mail.Errorf(mail.Invalid, "invalid query parameter %s: %s", name, err.Error())
 		}
 	}
 	return q, nil
@@ -67,13 +68,13 @@ func parseQuery(raw string, known []wire.Param) (map[string]any, error) {
 
 func takes(known []wire.Param) string {
 	if len(known) == 0 {
-		return "this route takes none"
+		return "this route accepts none"
 	}
 	names := make([]string, len(known))
 	for i, p := range known {
 		names[i] = p.Name
 	}
-	return "this route takes " + strings.Join(names, ", ")
+	return "this route accepts " + strings.Join(names, ", ")
 }
 
 // paramKind returns the kind of a parameter whose field has type t.
@@ -105,7 +106,7 @@ func paramKind(t reflect.Type) kind {
 	case reflect.TypeFor[[]mail.RoomName]():
 		return listKind("room", mail.ParseRoom)
 	case reflect.TypeFor[[]mail.RoomPlace]():
-		return listKind("place in a room", mail.ParseRoomPlace)
+		return listKind("position in a room", mail.ParseRoomPlace)
 	case reflect.TypeFor[[]mail.Type]():
 		return listKind("message type", mail.ParseType)
 	case reflect.TypeFor[[]mail.DeliveryState]():
@@ -143,7 +144,7 @@ func parseSeq(s string) (mail.Seq, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
 		return 0, mail.Errorf(mail.Invalid,
-			"%q is not a place in the journal; use a seq that was answered before, or 0 for the beginning", s)
+			"%q is not a sequence number; use a seq from an earlier answer, or 0 for the beginning", s)
 	}
 	return mail.Seq(n), nil
 }
@@ -153,7 +154,7 @@ func listKind[T any](what string, parseOne func(string) (T, error)) kind {
 	parse := func(s string) (list []T, err error) {
 		for word := range strings.SplitSeq(s, ",") {
 			if word == "" {
-				return nil, mail.Errorf(mail.Invalid, "write one %s or more, joined by commas", what)
+				return nil, mail.Errorf(mail.Invalid, "write at least one %s, joined by commas", what)
 			}
 			one, err := parseOne(word)
 			if err != nil {
@@ -163,7 +164,7 @@ func listKind[T any](what string, parseOne func(string) (T, error)) kind {
 		}
 		return list, nil
 	}
-	return kind{parser(parse), &schema{Type: "string", Description: "one " + what + " or more, joined by commas"}}
+	return kind{parser(parse), &schema{Type: "string", Description: "at least one " + what + ", joined by commas"}}
 }
 
 // parseWait reads "90", which is seconds, and "1m30s".

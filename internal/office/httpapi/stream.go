@@ -165,7 +165,7 @@ func (c *call) cursor() (mail.Seq, error) {
 	}
 	seq, err := parseSeq(last)
 	if err != nil {
-		return 0, mail.Errorf(mail.Invalid, "the header %s is wrong: %s", lastEventID, err.Error())
+		return 0, mail.Errorf(mail.Invalid, "invalid header %s: %s", lastEventID, err.Error())
 	}
 	return seq, nil
 }

@@ -418,7 +418,7 @@ func TestHookThatMayAsk(t *testing.T) {
 		{"{}", `"out":"claude PermissionRequest {} in`, 1, 0},
 		{"slow", `{"why":"the post office is slow"}`, 1, askTime},
 		{"asked", `"out":"claude PermissionRequest asked in`, 4, 3*askSign + askSign/2},
-		{"broken", `{"why":"the post office has failed at this hook"}`, 1, 0},
+		{"broken", `{"why":"the post office failed in this hook"}`, 1, 0},
 	} {
 		inBubble(t, func(s *testServer) {
 			began := time.Now()

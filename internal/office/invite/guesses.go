@@ -28,7 +28,7 @@ func (g *guesses) check(from netip.Addr, now mail.Time) error {
 	if g.wrongs[place(from)] < maxWrong && len(g.wrongs) < maxPlaces {
 		return nil
 	}
-	return mail.Errorf(mail.Limited, "too many wrong codes came from there; wait a minute. No code was tried")
+	return mail.Errorf(mail.Limited, "too many wrong codes from this address; wait a minute. No code was tried")
 }
 
 func (g *guesses) wrong(from netip.Addr) { g.wrongs[place(from)]++ }

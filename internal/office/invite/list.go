@@ -74,8 +74,8 @@ func Open(path string) (*List, error) {
 	l := &List{path: path}
 	if err := kept.Load(path, &l.file); err != nil {
 		return nil,
-			fmt.Errorf("read which machines were let in: %w. If you move the file away, none is, and each has "+
-				"to join again: %s", err, path)
+			fmt.Errorf("read the list of invited machines: %w. To start with an empty list, after which each "+
+				"machine must join again, move this file away: %s", err, path)
 	}
 	for _, m := range l.file.Machines {
 		m.begin()
@@ -90,8 +90,7 @@ func (m *machine) begin() {
 	if m.Expires != 0 {
 		m.life = life.Until(
 			m.Expires.Std(),
-			mail.Errorf(mail.Unknown, "the machine %s was let in until %s, which is "+
-				"over. %s", m.Name, m.Expires, again),
+			mail.Errorf(mail.Unknown, "the access of the machine %s ended at %s. %s", m.Name, m.Expires, again),
 		)
 	}
 }
@@ -117,8 +116,8 @@ func (l *List) Invite(ask wire.Invite) (wire.Secret, wire.OpenCode, error) {
 	l.mu.Unlock()
 	if full {
 		return secret, wire.OpenCode{}, mail.Errorf(mail.Limited,
-			"%d codes are open, which is all that can be: no other was made. pennypost invite --list shows them, and "+
-				"--revoke ID takes one back", maxCodes)
+			"too many open codes (%d). No code was made. To list them: pennypost invite --list; to revoke one: "+
+				"pennypost invite --revoke ID", maxCodes)
 	}
 	if err := l.save(); err != nil {
 		l.mu.Lock()
@@ -142,7 +141,8 @@ func check(ask wire.Invite, good time.Duration) error {
 	}
 	const long = 100 * 365 * 24 * 60 * 60
 	if good < time.Second || good > maxGood || ask.For < 0 || ask.For > long {
-		return mail.Errorf(mail.Invalid, "a code is good for a second to a day, and lets in for 100 years at most")
+		return mail.Errorf(mail.Invalid, "a code must be valid for a second to a day, and its access for at most "+
+			"100 years")
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (l *List) Redeem(ask wire.Join, from netip.Addr, before *mail.Pass) (wire.J
 		c.Used = ""
 		l.replace(m, old)
 		l.mu.Unlock()
-		return wire.Joined{}, notSaved("the machine was not let in, and the code is still good", err)
+		return wire.Joined{}, notSaved("the machine was not admitted, and the code is still valid", err)
 	}
 	if old != nil {
 		old.life.End(revoked())
@@ -199,18 +199,17 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 		l.guesses.wrong(from)
 		return nil, nil, mail.Errorf(
 			mail.Denied,
-			"this post office knows no such code: it was revoked, is of another post office, or was never made here. "+
-				"A new one is made by typing there: pennypost invite",
+			"code not valid: it was revoked, or it is not from this post office. To make a new one on its machine: "+
+				"pennypost invite",
 		)
 	case l.file.Codes[i].Used != "":
 		return nil, nil, mail.Errorf(mail.Denied,
-			"this code has been used, by the machine %s; each lets in one machine, once. If that was not you, type "+
-				"where the post office is: pennypost invite --revoke %s. A new code is made there by: pennypost "+
-				"invite",
+			"code already used, by the machine %s. If that was not you, run on the machine of the post office: "+
+				"pennypost invite --revoke %s. To make a new code there: pennypost invite",
 			l.file.Codes[i].Used, l.file.Codes[i].Used)
 	case l.file.Codes[i].Expires <= now:
 		return nil, nil, mail.Errorf(mail.Denied,
-			"this code was good until %s, which is over. A new one is made by typing there: pennypost invite",
+			"this code expired at %s. To make a new one on the machine of the post office: pennypost invite",
 			l.file.Codes[i].Expires)
 	}
 	var old *machine
@@ -221,13 +220,13 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 	}
 	switch {
 	case old == nil && len(l.file.Machines) >= maxMachines && !l.dropEnded():
-		return nil, nil, mail.Errorf(mail.Limited, "%d machines are let in, which is all that can be: no other was. "+
-			"The code is still good. Type where the post office is: pennypost invite --revoke NAME", maxMachines)
+		return nil, nil, mail.Errorf(mail.Limited, "too many machines (%d). The code is still valid. To revoke "+
+			"one, on the machine of the post office: pennypost invite --revoke NAME", maxMachines)
 	case old != nil && old.life.Err() == nil && (before == nil || before.Machine != name):
 		return nil, nil, mail.Errorf(mail.Conflict,
-			"a machine called %s was let in already. If this is another, give it another name: add --name NAME. If "+
-				"it is the same and has forgotten that, first type where the post office is: pennypost invite "+
-				"--revoke %s. The code is still good", name, name)
+			"a machine named %s has joined already. If this is another machine, add --name NAME. If it is the same "+
+				"one, first run on the machine of the post office: pennypost invite --revoke %s. The code is still "+
+				"valid", name, name)
 	}
 	return l.file.Codes[i], old, nil
 }
@@ -310,14 +309,13 @@ func (l *List) Life(name mail.Machine, id string) *life.Life {
 func revoked() error {
 	return mail.Errorf(
 		mail.Unknown,
-		"this post office does not let this machine in, or not any more: it was revoked. "+
-			"%s",
+		"this machine has no access to this post office: it was revoked. %s",
 		again,
 	)
 }
 
-const again = "To let it in again, type where the post office is: pennypost invite, and on that machine the line " +
-	"that it prints"
+const again = "To let it join again, run pennypost invite on the machine of the post office, and the line that it " +
+	"prints on this one"
 
 // All returns the machines by name, and the usable codes.
 func (l *List) All() wire.Invites {
@@ -352,11 +350,11 @@ func (l *List) Revoke(name string) error {
 	left := len(l.file.Machines) + len(l.file.Codes)
 	l.mu.Unlock()
 	if left == before {
-		return mail.Errorf(mail.NotFound, "no machine and no code is called %q", name)
+		return mail.Errorf(mail.NotFound, "no machine or code named %q", name)
 	}
 	if err := l.save(); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "it is revoked, but the file that remembers it " +
-			"could not be written, so it would be back after a restart. Make room on the disk and revoke it again"}
+		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "it is revoked, but the change could not be " +
+			"saved, so a restart would undo it. Free some disk space and revoke it again"}
 	}
 	return nil
 }
@@ -364,7 +362,7 @@ func (l *List) Revoke(name string) error {
 // Leave is Revoke for the machine that asks, with its pass.
 func (l *List) Leave(pass *mail.Pass) error {
 	if pass == nil {
-		return mail.Errorf(mail.Invalid, "who calls is no machine that has joined; nothing was changed")
+		return mail.Errorf(mail.Invalid, "the caller is not a machine that has joined. Nothing was changed")
 	}
 	return l.Revoke(string(pass.Machine))
 }
@@ -385,7 +383,7 @@ func (l *List) save() error {
 
 func notSaved(what string, err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: "the list of machines cannot be written: " + what + ". Make room on the disk, and try again"}
+		Msg: "the list of machines cannot be saved: " + what + ". Free some disk space and try again"}
 }
 
 // sumOf returns the sum by which a secret is known. Comparing sums reveals nothing about the secret through timing.

@@ -60,17 +60,17 @@ func TestCodes(t *testing.T) {
 				t.Errorf("Redeem(%s) = %v, want %s that says %q", secret, err, code, says)
 			}
 		}
-		refused(first, "other", mail.Denied, "has been used, by the machine box")
+		refused(first, "other", mail.Denied, "already used, by the machine box")
 		refused(day, "box", mail.Conflict, "--name")
 		refused(day, "bo x", mail.Invalid, "machine")
-		refused("nonsense", "other", mail.Denied, "no such code")
+		refused("nonsense", "other", mail.Denied, "code not valid")
 		time.Sleep(time.Minute)
-		refused(late, "other", mail.Denied, "was good until")
+		refused(late, "other", mail.Denied, "this code expired at")
 		l = open(t, path) // it says the same after a restart
-		refused(first, "other", mail.Denied, "has been used")
-		refused(late, "other", mail.Denied, "was good until")
+		refused(first, "other", mail.Denied, "already used")
+		refused(late, "other", mail.Denied, "this code expired at")
 		time.Sleep(25 * time.Hour) // the code is forgotten in the end
-		refused(late, "other", mail.Denied, "no such code")
+		refused(late, "other", mail.Denied, "code not valid")
 		if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), first) ||
 			strings.Contains(string(text), in.Token) {
 			t.Errorf("the file has a secret in it: %s, %v", text, err)
@@ -116,7 +116,7 @@ func TestMachines(t *testing.T) {
 		}
 		time.Sleep(61 * time.Second)
 		if _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown ||
-			!strings.Contains(err.Error(), "was let in until") || !strings.Contains(err.Error(), "pennypost invite") {
+			!strings.Contains(err.Error(), "the access of the machine") || !strings.Contains(err.Error(), "pennypost invite") {
 			t.Errorf("after its end: %v", err)
 		}
 		l = open(t, path)

@@ -107,7 +107,7 @@ func listenTokens(cfg *config.Config) (net.Listener, error) {
 	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSocket == 0 {
 		return nil, mail.Errorf(
 			mail.Invalid,
-			"token_socket: %s is there, and is no socket: nothing was removed",
+			"token_socket: %s exists and is not a socket. Nothing was removed",
 			path,
 		)
 	}
@@ -127,8 +127,8 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 	if address == "" {
 		tcp, twin, err = listenBoth(config.DefaultListen)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			log.Warn("the default port is taken, so the post office is reached by its socket only; choose another "+
-				"with: pennypost serve --listen 127.0.0.1:PORT", "address", config.DefaultListen)
+			log.Warn("default port in use, serving on the Unix socket only; to use another port: pennypost serve "+
+				"--listen 127.0.0.1:PORT", "address", config.DefaultListen)
 			return nil, nil, nil
 		}
 		return tcp, twin, err
@@ -163,7 +163,7 @@ func listenBoth(address string) (tcp, twin net.Listener, err error) {
 			break
 		}
 	}
-	return nil, nil, fmt.Errorf("browsers would take whoever is there for the post office: %w", err)
+	return nil, nil, fmt.Errorf("browsers would reach another program instead of the post office: %w", err)
 }
 
 // twinOf returns the other address at which browsers look; none if they do not look at ip, or if ip is all

@@ -135,7 +135,7 @@ func (k *Certificate) Current() *tls.Certificate {
 	if cert, err := k.load(); err == nil {
 		k.cert = cert
 	} else {
-		k.log.Error("the certificate cannot be loaded again; the one before stays", "err", err)
+		k.log.Error("certificate not reloaded; keeping the old one", "err", err)
 	}
 	return k.cert
 }

@@ -67,7 +67,7 @@ func (s *shedder) Accept() (net.Conn, error) {
 			s.tell("too many connections")
 			refuseConn(conn)
 		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-			s.tell("no file descriptors are left")
+			s.tell("no file descriptors left")
 			if !s.acceptWithReserve() {
 				time.Sleep(50 * time.Millisecond) // one will be closed
 			}
@@ -89,7 +89,7 @@ func (s *shedder) tell(why string) {
 	defer s.mu.Unlock()
 	if time.Since(s.last) > calm {
 		_, all := s.connections.counts()
-		s.log.Error("connections are shed; those that are open go on, and so do rooms",
+		s.log.Error("shedding new connections",
 			"why", why, "connections", all, "files", openFiles(), "address", s.Addr())
 	}
 	s.last = time.Now()
@@ -119,7 +119,7 @@ func (s *shedder) acceptWithReserve() bool {
 
 // refuseConn closes a connection after an answer that can be written without waiting.
 func refuseConn(conn net.Conn) {
-	const body = "this post office has as many connections as it can; try again in a moment\n"
+	const body = "this post office has too many connections; try again in a moment\n"
 	_ = conn.SetDeadline(time.Now().Add(time.Millisecond))
 	_, _ = io.WriteString(conn, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"+
 		"Content-Type: text/plain; charset=utf-8\r\n\r\n"+body)

@@ -54,7 +54,7 @@ func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
 	}
 	// every tool limits its own answer; this is the last guard
 	if n := fence.Sent(text); err == nil && n > most {
-		box.Log.Error("answer over the budget", "tool", t.Name, "agent", box.Agent, "bytes", n)
+		box.Log.Error("answer too large", "tool", t.Name, "agent", box.Agent, "bytes", n)
 		err = mail.Errorf(mail.TooLarge,
 			"%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", t.Name, n)
 	}
@@ -69,7 +69,7 @@ func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
 func (box Mailbox) public(what string, err error) string {
 	if mail.CodeOf(err) == mail.Internal {
 		box.Log.Error("mcp request failed", "what", what, "agent", box.Agent, "err", err)
-		return "the post office failed; nothing is known of the outcome. Look into your mailbox before you try again"
+		return "internal error; the outcome is unknown. Check your mailbox before you try again"
 	}
 	return wording.Clip(fence.Text(err.Error()), fence.MaxError)
 }

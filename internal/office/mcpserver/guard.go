@@ -40,7 +40,7 @@ func newGuard(hosts, origins []string) (*guard, error) {
 
 func (g *guard) check(r *http.Request) *refusal {
 	if !g.hostAllowed(r) {
-		return forbid(fmt.Sprintf("host %q is not served here", r.Host))
+		return forbid(fmt.Sprintf("host %q is not allowed", r.Host))
 	}
 	if !g.originAllowed(r) {
 		return forbid(fmt.Sprintf("origin %q is not allowed", r.Header.Get("Origin")))

@@ -24,7 +24,7 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Kept == nil || got.ID != "" || !strings.Contains(got.Note, "nobody has it yet") {
+	if got.Kept == nil || got.ID != "" || !strings.Contains(got.Note, "not delivered yet") {
 		t.Errorf("%+v, %q", got.Sent, got.Note)
 	}
 	if len(got.Recipients) != 1 || got.Recipients[0].State != mail.KeptHere {

@@ -102,13 +102,13 @@ func letter(c *dialect.Call, it mail.Item) mail.Item {
 		below = append(below, "to: "+to)
 	}
 	if st := it.Settled; st != nil && st.As == mail.Withdrawn {
-		below = append(below, "withdrawn: no answer is wanted any more")
+		below = append(below, "withdrawn: no answer is needed")
 	}
 	if it.Suggests {
 		below = append(below, "a suggestion: its sender was not asked, and it settles nothing")
 	}
 	for _, s := range it.Suggestions {
-		below = append(below, "suggested, and settling nothing: "+string(s.ID)+" from "+string(s.From))
+		below = append(below, "suggestion, settles nothing: "+string(s.ID)+" from "+string(s.From))
 	}
 	if len(it.Metadata) > 0 {
 		below = append(below, "metadata: "+string(it.Metadata))

@@ -36,7 +36,7 @@ func (b Mailbox) agentOf(uri string) (mail.Name, error) {
 func (n *Native) addResources() {
 	own := &mcp.Resource{
 		URI: mailboxURI(n.box.Room, n.box.Agent), Name: "mailbox", Title: "Your mailbox",
-		Description: "Your unread mail. Subscribe to be told when it changes.", MIMEType: "application/json",
+		Description: "Your unread mail. Subscribe to hear of changes.", MIMEType: "application/json",
 	}
 	room := "{room}" // the caller's
 	if n.box.Service != nil {

@@ -249,7 +249,7 @@ func TestNativeTools(t *testing.T) {
 		marked.IDs[0] != it.ID {
 		t.Errorf("marked: %+v %s", marked, msg)
 	}
-	if text, _ := use(t, bea, "read_messages", `{}`); text != "Nothing is unread." {
+	if text, _ := use(t, bea, "read_messages", `{}`); text != "No unread mail." {
 		t.Errorf("after marking: %s", text)
 	}
 	if got, _ := lettersOf(t, bea, "read_messages", `{"query":"DO IT"}`); len(got) != 1 {

@@ -25,7 +25,7 @@ func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
 	ann := connectNative(t, room, "ann")
 	use(t, ann, "mark_messages", `{"all":true,"mark":"archived"}`)
 	text, failed := use(t, ann, "read_messages", `{}`)
-	want := "Nothing is unread. Open, and waiting for your answer: " + string(asked) +
+	want := "No unread mail. Questions that wait for your answer: " + string(asked) +
 		". You wait for an answer to: " +
 		string(own) + "."
 	if text != want || failed != "" {
@@ -48,7 +48,7 @@ func TestP13_ReadTellsWhatIsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, _ := use(t, ann, "read_messages", `{"id":"`+string(page.Messages[0].ID)+`"}`); !strings.Contains(text,
-		"no answer is wanted") {
+		"no answer is needed") {
 		t.Errorf("what was withdrawn is shown as %s", text)
 	}
 }
@@ -80,7 +80,7 @@ func TestReadLooksOnce(t *testing.T) {
 	box := Mailbox{Service: c, Room: "lab", Agent: "ann", Version: "test"}
 	said, err := readInbox(t.Context(), box.call(&toolCall{}), readParams{})
 	text := string(said)
-	if err != nil || !strings.Contains(text, "waiting for your answer") || c.looks != 1 {
+	if err != nil || !strings.Contains(text, "wait for your answer") || c.looks != 1 {
 		t.Errorf("after %d looks, %v: %s", c.looks, err, text)
 	}
 }

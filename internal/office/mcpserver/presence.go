@@ -52,8 +52,7 @@ func claim(ctx context.Context, svc mail.Service, words []string) (holds []strin
 			held = append(held, fmt.Sprintf("%s by %s since %s", clash.Held.Target, clash.Held.Agent,
 				clash.Held.Clock()))
 		}
-		return nil, mail.Errorf(mail.Conflict, "nothing was claimed, because this is held: %s. You are told when "+
-			"it is "+
+		return nil, mail.Errorf(mail.Conflict, "nothing was claimed; held: %s. Mail will tell you when it is "+
 			"free", strings.Join(held, "; "))
 	}
 	for _, h := range got.Held {

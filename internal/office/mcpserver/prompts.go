@@ -11,15 +11,15 @@ import (
 
 func prompts() []dialect.Prompt {
 	return []dialect.Prompt{
-		{Name: "inbox", Description: "What waits in your mailbox", Run: inboxPrompt},
+		{Name: "inbox", Description: "Your unread mail", Run: inboxPrompt},
 		{
 			Name: "history", Description: "The room's messages, newest last", Run: historyPrompt,
-			Arguments: []dialect.Argument{{Name: "types", Description: "message types, with commas between them"},
+			Arguments: []dialect.Argument{{Name: "types", Description: "message types, separated by commas"},
 				{Name: "limit", Description: "how many (default 20)"}},
 		},
-		{Name: "checkpoint", Description: "Report where you stand and look for mail, in the middle of a task",
+		{Name: "checkpoint", Description: "Report your progress and check your mail, during a task",
 			Run: checkpointPrompt},
-		{Name: "bye", Description: "Send what is left to say, look for mail a last time, and leave", Run: byePrompt},
+		{Name: "bye", Description: "Send what is left, check your mail once more, and leave", Run: byePrompt},
 	}
 }
 
@@ -35,13 +35,13 @@ func mailAfter(ctx context.Context, c *dialect.Call, start string) (string, erro
 		return "", err
 	}
 	if len(page.Messages) == 0 {
-		return start + "Nothing unread waits in the mailbox of " + fence.Text(string(c.Caller)) + ".", nil
+		return start + "No unread mail in the mailbox of " + fence.Text(string(c.Caller)) + ".", nil
 	}
 	text, _ := render(c, view{
 		start: fmt.Sprintf("%s%d unread in the mailbox of %s.\n", start, page.Unread, fence.Text(string(c.Caller))),
 		items: page.Messages,
 		end: func(shown []mail.Item) string {
-			end := "Deal with each, then mark it with mark_messages."
+			end := "Handle each, then mark it with mark_messages."
 			if page.More || len(shown) < len(page.Messages) {
 				return "There is more: call read_messages.\n" + end
 			}
@@ -68,7 +68,7 @@ func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string)
 		start: fmt.Sprintf("The last messages of room %s.\n", c.Room), items: page.Messages, newest: true,
 		end: func(shown []mail.Item) string {
 			if len(shown) < len(page.Messages) {
-				return fmt.Sprintf("%d of %d are shown.", len(shown), len(page.Messages))
+				return fmt.Sprintf("%d of %d shown.", len(shown), len(page.Messages))
 			}
 			return ""
 		},
@@ -77,12 +77,12 @@ func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string)
 }
 
 func checkpointPrompt(ctx context.Context, c *dialect.Call, _ map[string]string) (string, error) {
-	return mailAfter(ctx, c, "Checkpoint. Say with set_presence what you are working on, send a status if somebody "+
-		"waits for one, then look at your mail.\n\n")
+	return mailAfter(ctx, c, "Checkpoint. Report your task with set_presence, send a status if an agent waits for "+
+		"one, then check your mail.\n\n")
 }
 
 func byePrompt(ctx context.Context, c *dialect.Call, _ map[string]string) (string, error) {
 	return mailAfter(ctx, c,
 		"You are about to leave. Send what you still owe: results as task-done, open points as question. "+
-			"Deal with what waits below or say to whom it should go. Then call set_presence with state gone.\n\n")
+			"Handle the mail below or say who should. Then call set_presence with state gone.\n\n")
 }

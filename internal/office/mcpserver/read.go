@@ -33,7 +33,7 @@ func readMessages(ctx context.Context, c *dialect.Call, p readParams) (dialect.P
 	case p.ID != "":
 		return readOne(ctx, c, p)
 	case p.Offset != 0:
-		return "", mail.Errorf(mail.Invalid, "offset is a place in one message: give its id too")
+		return "", mail.Errorf(mail.Invalid, "offset needs the id of a message")
 	case p.ofInbox():
 		return readInbox(ctx, c, p)
 	}
@@ -48,7 +48,7 @@ func readOne(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose,
 	}
 	l := letter(c, it)
 	if p.Offset < 0 || p.Offset > 0 && p.Offset >= len(l.Body) {
-		return "", mail.Errorf(mail.Invalid, "the offset %d is not in %s, whose text has %d bytes", p.Offset, it.ID,
+		return "", mail.Errorf(mail.Invalid, "offset %d is outside %s, whose text has %d bytes", p.Offset, it.ID,
 			len(l.Body))
 	}
 	end := ""
@@ -89,7 +89,7 @@ func readInbox(ctx context.Context, c *dialect.Call, p readParams) (dialect.Pros
 	}
 	open := open(&page)
 	if len(page.Messages) == 0 && page.Unread == 0 {
-		return dialect.Prose("Nothing is unread." + open), nil
+		return dialect.Prose("No unread mail." + open), nil
 	}
 	var news, given []mail.Item
 	for _, it := range page.Messages {
@@ -141,7 +141,7 @@ func givenBefore(given []mail.Item, last mail.Seq) string {
 	if more > 0 {
 		ids = append(ids, fmt.Sprintf("and %d more", more))
 	}
-	return " Given to you before in this session (with id it is shown again): " + strings.Join(ids, ", ") + "."
+	return " Already given in this session (read again with id): " + strings.Join(ids, ", ") + "."
 }
 
 // open lists, after a space, the questions that wait for the agent's answer and the agent's own open questions, and
@@ -160,7 +160,7 @@ func open(p *mail.Page) string {
 		}
 		return start + strings.Join(words, ", ") + "."
 	}
-	said := list(" Open, and waiting for your answer: ", p.Open, p.OpenIDs) +
+	said := list(" Questions that wait for your answer: ", p.Open, p.OpenIDs) +
 		list(" You wait for an answer to: ", p.Own, p.OwnIDs)
 	if p.Trouble != "" {
 		said += " This is " + p.Trouble + "."
@@ -186,7 +186,7 @@ func readHistory(ctx context.Context, c *dialect.Call, p readParams) (dialect.Pr
 		return "", err
 	}
 	if len(page.Messages) == 0 {
-		return dialect.Prose(cmp.Or(page.Partly, "There is no such message")) + ".", nil
+		return dialect.Prose(cmp.Or(page.Partly, "No such message")) + ".", nil
 	}
 	newest := p.After == 0
 	return show(ctx, c, view{items: page.Messages, newest: newest, end: func(shown []mail.Item) string {

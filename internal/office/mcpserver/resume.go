@@ -158,7 +158,7 @@ func (t *sessions) callLocked(id, stream string) *sessionCall {
 	return nil
 }
 
-var errForgotten = errors.New("the stream is not kept any more")
+var errForgotten = errors.New("the stream is no longer kept")
 
 // After implements mcp.EventStore.
 func (t *sessions) After(_ context.Context, id, stream string, index int) iter.Seq2[[]byte, error] {

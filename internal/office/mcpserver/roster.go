@@ -81,7 +81,7 @@ type roster struct {
 func listAgents(ctx context.Context, c *dialect.Call, p rosterParams) (dialect.Prose, error) {
 	if p.Limit < 0 {
 		return "", mail.Errorf(mail.Invalid,
-			"a limit of %d is out of range; leave it out for as many as one answer holds", p.Limit)
+			"limit %d is out of range; omit it to fill one answer", p.Limit)
 	}
 	if p.State != "" {
 		if _, err := mail.ParseState(string(p.State)); err != nil {

@@ -30,20 +30,20 @@ func tools() []dialect.Tool {
 				`"ttl_hours":{"type":"number"},` +
 				`"at":{"type":"string","description":"send it later: RFC 3339 time, or 2h; ` +
 				`to yourself with reply_to: a reminder"},` +
-				`"key":{"type":"string","description":"sent twice with it: one message"}}}`,
+				`"key":{"type":"string","description":"idempotency key"}}}`,
 			Run: dialect.With(sendMessage),
 		},
 		{
 			Name: "read_messages",
-			Description: "Read mail: what is unread, oldest first, naming only what this session was given " +
-				"before; with id, thread, since, to or query, also what was read. Marks nothing.",
+			Description: "Read unread mail, oldest first; mail already given in this session is only named. With " +
+				"id, thread, since, to or query, also read mail. Marks nothing.",
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"id":{"type":"string"},"offset":{"type":"integer",` +
-				`"description":"with id: where in a long text to read on"},"thread":{"type":"string"},` +
+				`"description":"with id: byte of the text to start at"},"thread":{"type":"string"},` +
 				`"since":{"type":"string","description":"RFC 3339 time"},` +
 				`"to":{"type":"string","description":"only mail to this address"},` +
 				`"query":{"type":"string","description":"words or \"phrases\" to find"},` +
-				`"after":{"type":"integer"},"before":{"type":"integer","description":"as an answer says it"},` +
+				`"after":{"type":"integer"},"before":{"type":"integer","description":"from an answer"},` +
 				`"limit":{"type":"integer"}}}`,
 			ReadOnly: true, Idempotent: true, Run: dialect.With(readMessages),
 		},
@@ -56,9 +56,8 @@ func tools() []dialect.Tool {
 			Idempotent: true, Run: dialect.With(markMessages),
 		},
 		{
-			Name: "wait_for_messages",
-			Description: "Wait until unread mail is there that you were not shown, then return the first. Marks " +
-				"nothing.",
+			Name:        "wait_for_messages",
+			Description: "Wait for unread mail that you were not shown, then return the first. Marks nothing.",
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"types":{"type":"array","items":{"enum":` + typeNames + `}},` +
 				`"reply_to":{"type":"string","description":"only an answer to this id"},` +
@@ -68,16 +67,16 @@ func tools() []dialect.Tool {
 		},
 		{
 			Name:        "list_agents",
-			Description: "List who is here, the live first: roles, tags, state, task, last seen, unread.",
+			Description: "List agents, live ones first: roles, tags, state, task, last seen, unread.",
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"role":{"type":"string"},"state":{"enum":["working","asking","idle","frozen","gone"]},` +
 				`"query":{"type":"string","description":"text in name, roles, tags or task"},` +
-				`"after":{"type":"string","description":"next of the page before"},"limit":{"type":"integer"}}}`,
+				`"after":{"type":"string","description":"next of a page"},"limit":{"type":"integer"}}}`,
 			ReadOnly: true, Idempotent: true, Run: dialect.With(listAgents),
 		},
 		{
 			Name:        "set_presence",
-			Description: "Say who you are and what you do. What you leave out stays.",
+			Description: "Say who you are and what you do. Omitted fields stay.",
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"name":{"type":"string","description":"new name for you"},` +
 				`"roles":{"type":"array","items":{"type":"string"}},` +

@@ -191,8 +191,8 @@ func (c *stdioConn) crowded() bool {
 
 // tooMany refuses a call over maxCalls.
 func (c *stdioConn) tooMany(id json.RawMessage) error {
-	return c.reject(newRPCError(id, codeTooMany, fmt.Sprintf("%d calls are under way, and no more are run at a time: "+
-		"nothing was done. Wait for some of them", maxCalls)))
+	return c.reject(newRPCError(id, codeTooMany, fmt.Sprintf("too many calls at a time (%d). Nothing was done. "+
+		"Wait for some to finish", maxCalls)))
 }
 
 // notifyProgress reports a call's progress to the client.
@@ -340,14 +340,14 @@ func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 	}
 	if seen.batch {
 		return nil, c.reject(newRPCError(nil, jsonrpc.CodeInvalidRequest,
-			"batches are not served: send one message a line"))
+			"batches are not supported: send one message per line"))
 	}
 	if seen.method == "notifications/cancelled" {
 		c.cancelQuick(l.text)
 	}
 	msg, err := jsonrpc.DecodeMessage(seen.body)
 	if err != nil {
-		return nil, fmt.Errorf("decoding what was decoded before: %w", err)
+		return nil, fmt.Errorf("decoding a message again: %w", err)
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() && req.Method != "subscriptions/listen" {
 		if c.crowded() {

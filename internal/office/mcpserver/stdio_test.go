@@ -297,7 +297,7 @@ func TestP12_CallsAtOnce(t *testing.T) {
 				t.Errorf("quick: %v: %d calls are run, and %d were answered", quick, running.Load(), len(lines))
 			}
 			for range len(lines) {
-				if line := <-lines; !strings.Contains(line, "nothing was done") {
+				if line := <-lines; !strings.Contains(line, "Nothing was done") {
 					t.Errorf("quick: %v: what is not run is answered %s", quick, line)
 				}
 			}

@@ -34,7 +34,7 @@ type sentTo struct {
 func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo, err error) {
 	const century = 100 * 365 * 24
 	if p.TTLHours < 0 || p.TTLHours > century {
-		return out, mail.Errorf(mail.Invalid, "ttl_hours %v is out of range; leave it out for the default", p.TTLHours)
+		return out, mail.Errorf(mail.Invalid, "ttl_hours %v is out of range; omit it for the default", p.TTLHours)
 	}
 	d := mail.Draft{
 		To: p.To, Body: p.Body, Type: p.Type, Subject: p.Subject, ReplyTo: p.ReplyTo, Priority: p.Priority,
@@ -68,8 +68,8 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 		sent.Recipients = all[:k]
 		note := sent.Suggestion()
 		if sent.Kept != nil {
-			note = "kept on this machine: nobody has it yet. It goes by itself when the way to the room is back; do " +
-				"not send it again"
+			note = "kept on this machine, not delivered yet. It is sent when the room is reachable; do not send it " +
+				"again"
 		}
 		return sentTo{sent, note, mail.CountStates(all[k:])}
 	})

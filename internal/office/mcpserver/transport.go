@@ -259,7 +259,7 @@ func (h *HTTPHandler) serveStateful(w http.ResponseWriter, r *http.Request, msg 
 	if id == "" {
 		if msg.method != "initialize" || msg.batch {
 			return refuse(http.StatusBadRequest, jsonrpc.CodeInvalidRequest,
-				headerSession+" header is required: call initialize first, or speak "+stateless).to(msg)
+				headerSession+" header is required: call initialize first, or use "+stateless).to(msg)
 		}
 		return h.initialize(w, r, msg, owner)
 	}
@@ -305,7 +305,7 @@ func (h *HTTPHandler) initialize(w http.ResponseWriter, r *http.Request, msg mes
 	defer done()
 	if !admitted {
 		return refuse(http.StatusTooManyRequests, jsonrpc.CodeInvalidRequest,
-			fmt.Sprintf("%d sessions of this credential are in use: close some", maxSessions)).to(msg)
+			fmt.Sprintf("too many sessions of this credential (%d): close some", maxSessions)).to(msg)
 	}
 	ctx := withServer(context.WithoutCancel(r.Context()), server.Server)
 	var s *session

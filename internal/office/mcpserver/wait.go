@@ -48,7 +48,7 @@ func waitForMessages(ctx context.Context, c *dialect.Call, p waitParams) (dialec
 		News: true})
 	stop()
 	if mail.CodeOf(err) == mail.Timeout && ctx.Err() == nil {
-		return dialect.Prose(fmt.Sprintf("No mail came within %v. To wait on, call again.", timeout)), nil
+		return dialect.Prose(fmt.Sprintf("No mail came within %v. Call again to keep waiting.", timeout)), nil
 	}
 	if err != nil {
 		return "", err

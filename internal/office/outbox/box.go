@@ -88,10 +88,10 @@ func Open(path string, opts Options) (*Box, error) {
 		return nil, fmt.Errorf("read the outbox %s: %w", path, err)
 	}
 	if torn > 0 {
-		opts.Log.Warn("the outbox ends in a torn line, which was acknowledged to nobody: it is cut", "bytes", torn)
+		opts.Log.Warn("torn last line of the outbox cut, never acknowledged", "bytes", torn)
 	}
 	if len(b.bad) > 0 {
-		opts.Log.Warn("lines of the outbox cannot be read, and are left as they are", "lines", len(b.bad), "file",
+		opts.Log.Warn("unreadable lines in the outbox, left unchanged", "lines", len(b.bad), "file",
 			path)
 	}
 	b.Tidy()
@@ -204,12 +204,12 @@ func (b *Box) Keep(l Letter) (*Waiting, error) {
 	}
 	text, err := seal(&line{Letter: &l})
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "this cannot be kept, because it is not UTF-8 text throughout")
+		return nil, mail.Errorf(mail.Invalid, "the message cannot be kept, because it is not UTF-8 text")
 	}
 	text = append(before, text...)
 	if b.file.size+int64(len(text)) > b.opts.Bytes {
-		return nil, mail.Errorf(mail.Unavailable, "the outbox of this machine is full: it may have %d MiB ([outbox] "+
-			"in config.toml). pennypost outbox lists what is in it", b.opts.Bytes>>20)
+		return nil, mail.Errorf(mail.Unavailable, "the outbox of this machine is full: its limit is %d MiB "+
+			"([outbox] in config.toml). To list it: pennypost outbox", b.opts.Bytes>>20)
 	}
 	at, err := b.file.append(text, true)
 	if err != nil {
@@ -234,7 +234,7 @@ func (b *Box) earlier(by of, l *Letter) (*entry, error) {
 	if e != nil && !e.Refused {
 		if e.hash != hash {
 			return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, which is "+
-				"kept on this machine: nothing was sent. Use a new key for a new message", l.Key)
+				"kept on this machine. Nothing was sent. Use a new key for a new message", l.Key)
 		}
 		return e, nil
 	}
@@ -255,7 +255,7 @@ func (b *Box) earlier(by of, l *Letter) (*entry, error) {
 
 func (b *Box) fullLocked() error {
 	if b.opts.Most < 0 {
-		return mail.Errorf(mail.Unavailable, "letters = -1 in [outbox] of config.toml says so")
+		return mail.Errorf(mail.Unavailable, "letters = -1 in [outbox] of config.toml")
 	}
 	n := len(b.refused)
 	for _, q := range b.order {
@@ -264,8 +264,8 @@ func (b *Box) fullLocked() error {
 	if n < b.opts.Most {
 		return nil
 	}
-	return mail.Errorf(mail.Unavailable, "the outbox of this machine is full: it may have %d letters ([outbox] in "+
-		"config.toml). pennypost outbox lists what is in it", b.opts.Most)
+	return mail.Errorf(mail.Unavailable, "the outbox of this machine is full: its limit is %d letters ([outbox] in "+
+		"config.toml). To list it: pennypost outbox", b.opts.Most)
 }
 
 // Holds reports whether mail of a sender to a room is waiting: later mail must wait for it.
@@ -351,8 +351,8 @@ func (b *Box) Withdraw(key string) error {
 	}
 	b.mu.Unlock()
 	if len(these) == 0 {
-		return mail.Errorf(mail.NotFound, "nothing with the key %q is kept on this machine. pennypost outbox lists "+
-			"what is", key)
+		return mail.Errorf(mail.NotFound, "no message with the key %q is kept on this machine. To list the outbox: "+
+			"pennypost outbox", key)
 	}
 	for _, e := range these {
 		if err := b.note(e, &settled{As: asWithdrawn}, mail.Sent{}, nil); err != nil {
@@ -376,7 +376,7 @@ func (b *Box) note(e *entry, s *settled, sent mail.Sent, refused error) error {
 	defer b.mu.Unlock()
 	if err != nil && s.As == asWithdrawn {
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the outbox of this machine cannot be written (" + err.Error() + "): nothing was withdrawn"}
+			Msg: "the outbox of this machine cannot be written (" + err.Error() + "). Nothing was withdrawn"}
 	}
 	if !e.done {
 		e.done, e.sent, e.err = true, sent, refused
@@ -409,10 +409,10 @@ func (b *Box) Tidy() error {
 	}
 	spans, err := b.file.rewrite(spans)
 	if err != nil {
-		b.opts.Log.Warn("the outbox is not tidied", "err", err)
+		b.opts.Log.Warn("outbox not compacted", "err", err)
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the outbox of this machine cannot be written anew (" + err.Error() + "): text of mail that was " +
-				"sent or withdrawn is still in it"}
+			Msg: "the outbox of this machine cannot be rewritten (" + err.Error() + "): the text of sent or " +
+				"withdrawn mail is still in it"}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

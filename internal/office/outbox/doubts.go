@@ -60,7 +60,7 @@ func SendOf(room mail.RoomName, from mail.Name, session string, d mail.Draft) Se
 func OpenDoubts(path string, log *slog.Logger) *Doubts {
 	d := &Doubts{path: path, log: log}
 	if err := kept.Load(path, &d.all); err != nil {
-		log.Warn("the list of sends in doubt cannot be read", "file", path, "err", err)
+		log.Warn("list of sends in doubt unreadable, starting empty", "file", path, "err", err)
 		d.all = nil
 	}
 	d.any.Store(len(d.all) > 0)
@@ -120,6 +120,6 @@ func (d *Doubts) Settle(s Send) {
 func (d *Doubts) save() {
 	d.any.Store(len(d.all) > 0)
 	if err := kept.Save(d.path, d.all); err != nil {
-		d.log.Warn("sends in doubt are forgotten when this process ends", "file", d.path, "err", err)
+		d.log.Warn("sends in doubt not saved", "file", d.path, "err", err)
 	}
 }

@@ -31,7 +31,7 @@ const (
 	crcLen  = len(crcHead) + 8 + len(crcTail)
 )
 
-var errNoLine = errors.New("it is no line of an outbox, or was altered")
+var errNoLine = errors.New("not a line of an outbox, or altered")
 
 // seal returns the text of a line, with its checksum and line feed.
 func seal(l *line) ([]byte, error) {

@@ -57,7 +57,7 @@ func (l *Letter) ToSend(now time.Time) (mail.Draft, error) {
 	if d.TTLSeconds > 0 {
 		d.TTLSeconds -= int64(now.Sub(l.Since.Std()) / time.Second)
 		if d.TTLSeconds <= 0 {
-			return d, mail.Errorf(mail.Invalid, "its time to live was over before the way to the room was back")
+			return d, mail.Errorf(mail.Invalid, "its time to live ended before the room was reachable")
 		}
 	}
 	return d, nil

@@ -169,12 +169,12 @@ func (b *Box) send(ctx context.Context, way Way, e *entry, l *Letter) error {
 	sent, err := way.Send(ctx, l)
 	switch mail.CodeOf(err) {
 	case "":
-		b.opts.Log.Info("mail that was kept is sent", "room", l.Room, "from", l.Sender.Name, "id", sent.ID)
+		b.opts.Log.Info("kept mail sent", "room", l.Room, "from", l.Sender.Name, "id", sent.ID)
 		return b.note(e, &settled{As: asSent}, sent, nil)
 	case mail.Unavailable, mail.Timeout, mail.Internal:
 		return err
 	}
-	b.opts.Log.Warn("mail that was kept is refused", "room", l.Room, "from", l.Sender.Name, "why", err)
+	b.opts.Log.Warn("kept mail refused", "room", l.Room, "from", l.Sender.Name, "why", err)
 	if failed := b.note(e, &settled{As: asRefused, Why: err.Error()}, mail.Sent{}, err); failed != nil {
 		return failed
 	}

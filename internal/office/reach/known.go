@@ -43,7 +43,7 @@ func New(cfg *config.Config, log *slog.Logger, look func(mail.RoomName)) *Known 
 	k.Codex = &door.Codex{Sessions: &k.Sessions, Env: config.WithoutAgent(os.Environ())}
 	k.Turns = door.NewTurns(cfg.Home.Turns(), log)
 	if self, err := os.Executable(); err != nil {
-		log.Warn("agents that are woken over ACP have no mailbox", "err", err)
+		log.Warn("agents woken over ACP have no mailbox", "err", err)
 	} else {
 		k.program = versions.Stable(self)
 	}

@@ -71,7 +71,7 @@ func (f *Far) Run(ctx context.Context) {
 		if time.Since(began) > maxRetry {
 			wait = minRetry // it was connected for a while
 		}
-		f.log.Debug("no line to the post office", "err", err, "again", wait)
+		f.log.Debug("no connection to the post office", "err", err, "again", wait)
 		select {
 		case <-f.again: // asked for while the line was there
 		default:
@@ -105,7 +105,7 @@ func (f *Far) note(err error) {
 	case mail.Timeout:
 		err = &mail.Error{Code: mail.Unavailable, Msg: "it does not answer", Err: err}
 	case mail.NotFound, mail.Invalid: // an older one, which knows of no lines, but serves calls
-		f.log.Warn("the post office is too old to ring agents of this machine", "err", err)
+		f.log.Warn("post office too old to ring agents here", "err", err)
 		err = nil
 	}
 	f.mu.Lock()
@@ -116,7 +116,7 @@ func (f *Far) note(err error) {
 	f.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		f.log.Warn("the post office cannot be reached", "url", f.Remote.URL, "err", err)
+		f.log.Warn("post office unreachable", "url", f.Remote.URL, "err", err)
 	case err == nil:
 		f.log.Info("connected to the post office", "url", f.Remote.URL)
 	}
@@ -149,11 +149,12 @@ func (f *Far) away(ctx context.Context) error {
 		return nil
 	}
 	if code := mail.CodeOf(err); code != mail.Unavailable {
-		return &mail.Error{Code: code, Msg: "the post office at " + f.Remote.URL + " does not let this machine in: " +
+		return &mail.Error{Code: code, Msg: "the post office at " + f.Remote.URL + " refuses this machine: " +
 			err.Error(), Err: err}
 	}
 	return &mail.Error{Code: mail.Unavailable, Msg: "the post office of this machine is at " + f.Remote.URL +
-		", which cannot be reached now: nothing was done. It is tried again every few seconds. (" + err.Error() + ")",
+		", which is unreachable. Nothing was done. The connection is retried every few seconds. " +
+		"(" + err.Error() + ")",
 		Err: err}
 }
 
@@ -168,7 +169,7 @@ func (f *Far) Trouble() error {
 }
 
 // errNotTried is the trouble before the first attempt has come to an end.
-var errNotTried = mail.Errorf(mail.Unavailable, "it is being connected to")
+var errNotTried = mail.Errorf(mail.Unavailable, "connecting")
 
 // Status is what wire.Status says of a relay.
 func (f *Far) Status() *wire.RelayStatus {

@@ -37,7 +37,7 @@ func (a *admissions) open(cfg *config.Config) error {
 	a.home, a.anyone = cfg.Home, cfg.Machine.Admit == config.AdmitAnyone
 	a.list = make(map[mail.Machine]admission)
 	if err := kept.Load(a.home.Admitted(), &a.list); err != nil {
-		return fmt.Errorf("read which machines are admitted: %w", err)
+		return fmt.Errorf("read the admitted machines: %w", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Cluster) AdmitMachine(_ context.Context, name mail.Machine, key string)
 		return err
 	}
 	if name == c.name {
-		return mail.Errorf(mail.Invalid, "%s is this machine; it is admitted on another one", name)
+		return mail.Errorf(mail.Invalid, "%s is this machine; admit it on another machine", name)
 	}
 	return c.admissions.change(func(list map[mail.Machine]admission) {
 		list[name] = admission{Key: key, At: mail.TimeOf(time.Now())}

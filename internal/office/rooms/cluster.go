@@ -130,7 +130,7 @@ func (c *Cluster) keys(cfg *config.Config) (keyed *tls.Config, signer ed25519.Pr
 
 // loadMachine returns the word that tells this data directory from others on machines of the same name.
 func loadMachine(home config.Home) (string, error) {
-	return kept.Word(home.Machine(), "what tells this machine from others",
+	return kept.Word(home.Machine(), "the identity of this machine",
 		func() string { return strings.ToLower(rand.Text()) }, func(string) bool { return true })
 }
 
@@ -184,7 +184,7 @@ func (c *Cluster) list(ctx context.Context) error {
 	damaged := make(map[mail.RoomName]string)
 	for name, l := range rooms {
 		if at := copied[name]; l.Last < at && l.Here() && !l.Headless {
-			l.Dangers = append(l.Dangers, fmt.Sprintf("it ends at %d, and the copy here at %d", l.Last, at))
+			l.Dangers = append(l.Dangers, fmt.Sprintf("it ends at %d, but the copy here ends at %d", l.Last, at))
 		}
 		if len(l.Dangers) > 0 {
 			damaged[name] = strings.Join(l.Dangers, "; ")
@@ -219,7 +219,7 @@ func (c *Cluster) lost(name mail.RoomName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, there := c.rooms[name]; !there {
-		c.damaged[name] = "there is no stream of it on the servers any more"
+		c.damaged[name] = "its stream no longer exists on the servers"
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *Cluster) mend(name mail.RoomName) string {
 	if c.damaged[name] == "" {
 		return ""
 	}
-	return fmt.Sprintf("room %s: %s. To make it whole from the machines' copies, type: pennypost rooms restore %s",
+	return fmt.Sprintf("room %s: %s. To restore it from the machines' copies: pennypost rooms restore %s",
 		name, c.damaged[name], name)
 }
 
@@ -342,7 +342,7 @@ func (c *Cluster) trouble() string {
 	}
 	why := "cannot be reached"
 	if c.Refused() {
-		why = "do not let this machine in; see [journal] in config.toml"
+		why = "refuse this machine; see [journal] in config.toml"
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -375,7 +375,7 @@ func (c *Cluster) broken() []mail.RoomName {
 func (c *Cluster) sleep(name mail.RoomName, wake func()) {
 	stop, err := c.OnAppend(string(name), wake)
 	if err != nil {
-		c.log.Warn("nobody listens for mail in a closed room", "room", name, "err", err)
+		c.log.Warn("not listening for mail in a closed room", "room", name, "err", err)
 		return
 	}
 	c.mu.Lock()

@@ -48,7 +48,7 @@ func wrongClock(machine mail.Machine, skew time.Duration) mail.Degraded {
 	return mail.Degraded{About: "clock " + string(machine),
 		Text: fmt.Sprintf("the clock of machine %s is %v %s that of the NATS servers", machine,
 			skew.Abs().Round(100*time.Millisecond), way),
-		Fix: "set the clock of " + string(machine) + ", best by NTP"}
+		Fix: "set the clock of " + string(machine) + ", preferably by NTP"}
 }
 
 // mostSaid is how many faults are named in one line.
@@ -163,7 +163,7 @@ func (t *teller) tell(now time.Time) {
 		t.well = now
 	}
 	if over := notify.Announced(); len(over) > 0 && now.Sub(t.well) >= mendedFor {
-		notify.Over(over, "The NATS servers are well again", "All of them are heard, and rooms take mail.")
+		notify.Over(over, "The NATS servers have recovered", "All of them respond, and rooms accept mail.")
 	}
 }
 
@@ -171,7 +171,7 @@ func (t *teller) tell(now time.Time) {
 func (t *teller) standing() []mail.Degraded {
 	if err := t.cluster.Trouble(); err != nil && !t.cluster.connected() {
 		return []mail.Degraded{{About: "unreachable", Text: fmt.Sprintf(
-			"%s does not reach the NATS servers; rooms there take no mail", t.cluster.name), Fix: err.Error()}}
+			"%s cannot reach the NATS servers; its rooms there accept no mail", t.cluster.name), Fix: err.Error()}}
 	}
 	return t.cluster.Health().Degraded
 }
@@ -231,7 +231,7 @@ func (o *Set) tryFile(t *wire.Trial) (err error) {
 	if err == nil && !slices.ContainsFunc(found, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.Subject == subject
 	}) {
-		err = errors.New("what was written is not what is read")
+		err = errors.New("the test message read back differs")
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func (o *Set) keep(room *mailroom.Room) {
 	ask := mail.FleetQuery{Part: mail.FleetAll, Limit: keptMost}
 	all, err := ask.Ask(context.Background(), room.As(mail.User))
 	if err != nil {
-		o.Log.Warn("what a room has is not known while it is closed", "room", room.Name(), "err", err)
+		o.Log.Warn("summary of a closed room not known", "room", room.Name(), "err", err)
 		return
 	}
 	all.Claims = nil // a room closed for being idle holds nothing, see Run

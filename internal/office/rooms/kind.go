@@ -49,10 +49,10 @@ func readKind(dir string) (k kind, err error) {
 		err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&k)
 	}
 	if err == nil && k.Kind != config.KindFile && k.Kind != config.KindJetStream {
-		err = fmt.Errorf("its kind is %q", k.Kind)
+		err = fmt.Errorf("unknown kind %q", k.Kind)
 	}
 	if err != nil {
-		return k, mail.Errorf(mail.Unavailable, "it cannot be told where the room is, since %s cannot be read: %w",
+		return k, mail.Errorf(mail.Unavailable, "the location of the room is unknown, because %s cannot be read: %w",
 			filepath.Join(dir, kindName), err)
 	}
 	return k, nil
@@ -68,7 +68,7 @@ func writeKind(dir string, k kind) error {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(dir, kindName),
-		append([]byte("# Where the journal of this room is; written by "+
+		append([]byte("# The location of this room's journal; written by "+
 			"pennypost rooms move.\n"), text...), 0o600)
 }
 
@@ -94,14 +94,13 @@ func (o *Set) openJournal(e *Entry, name mail.RoomName, log *slog.Logger) (roomJ
 	opts := jsonl.Options{Log: log, OnSync: o.Metrics.synced}
 	switch {
 	case k.Moved != "":
-		return nil, mail.Errorf(mail.Unavailable, "%w. What was known of it here is in %s",
+		return nil, mail.Errorf(mail.Unavailable, "%w. The old copy here is in %s",
 			jetstream.MovedTo(string(name), k.Moved), o.Dir(name))
 	case k.Kind != config.KindJetStream:
 		return jsonl.Open(o.Dir(name), opts)
 	case o.Cluster == nil:
 		return nil, mail.Errorf(mail.Unavailable,
-			"room %s is on NATS servers, and config.toml names none: write urls "+
-				"below [journal]", name)
+			"room %s is on NATS servers, but config.toml names none: set urls in [journal]", name)
 	}
 	e.clustered = true
 	if err := writeKind(o.Dir(name), kind{Kind: config.KindJetStream}); err != nil {
@@ -114,9 +113,8 @@ func (o *Set) openJournal(e *Entry, name mail.RoomName, log *slog.Logger) (roomJ
 		if err := o.Cluster.Revive(revive, string(name)); err != nil {
 			o.dropUnused(name)
 			return nil, &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) +
-				" would be a new one, and the NATS " +
-				"servers on which it is to be made cannot be reached. Nothing was made or sent; try again when they " +
-				"are back",
+				" is new, and the NATS servers that must create it cannot be reached. Nothing was created or sent; " +
+				"try again later",
 				Err: err}
 		}
 	}

@@ -27,6 +27,6 @@ func (o *Set) noteLater(name mail.RoomName, waits bool) {
 		err = nil
 	}
 	if err != nil {
-		o.Log.Warn("a start will not know that mail is to be sent later", "room", name, "err", err)
+		o.Log.Warn("scheduled mail not recorded for the next start", "room", name, "err", err)
 	}
 }

@@ -22,7 +22,7 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	done := wire.MovedRoom{Room: name, To: ask.To}
 	shard, toShard := ask.Shard()
 	if ask.To != config.KindFile && ask.To != config.KindJetStream && !toShard {
-		return done, mail.Errorf(mail.Invalid, "a room is moved to %q, \"shard:N\" or %q, and not to %q",
+		return done, mail.Errorf(mail.Invalid, "a room can be moved to %q, \"shard:N\" or %q, not to %q",
 			config.KindJetStream, config.KindFile, ask.To)
 	}
 	if !o.Exists(name) {
@@ -39,8 +39,8 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	defer o.moving.Unlock()
 	switch {
 	case toShard && k.Kind != config.KindJetStream:
-		return done, mail.Errorf(mail.Conflict, "room %s is in a file, and in no shard. To move it to the NATS "+
-			"servers, type: pennypost rooms move %s --to jetstream", name, name)
+		return done, mail.Errorf(mail.Conflict, "room %s is in a file, not in a shard. To move it to the NATS "+
+			"servers: pennypost rooms move %s --to jetstream", name, name)
 	case ask.To == config.KindJetStream && k.Kind != config.KindJetStream:
 		done.Seq, err = o.moveToServers(ctx, name)
 		done.Moved = err == nil
@@ -66,7 +66,7 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 	err := o.With(ctx, name, func(e *Entry) (err error) {
 		files, ok := e.files.(*jsonl.Journal)
 		if !ok {
-			return mail.Errorf(mail.Conflict, "room %s is on its way already", name)
+			return mail.Errorf(mail.Conflict, "room %s is already being moved", name)
 		}
 		brought, err = o.Cluster.Bring(ctx, string(name), files)
 		return err
@@ -121,7 +121,8 @@ func (o *Set) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, err
 		}
 		err = o.Cluster.CloseOff(ctx, string(name))
 		if err == nil && !copied.Moved(ctx) {
-			err = mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
+			err = mail.Errorf(mail.Unavailable, "the copy of room %s is not complete yet; run the same command "+
+				"again", name)
 		}
 		last = copied.Last()
 		if err := errors.Join(err, copied.Close()); err != nil {
@@ -188,7 +189,7 @@ func (o *Set) machineLeft(ctx context.Context, machine mail.Machine) error {
 	for _, name := range o.Cluster.names() {
 		err := o.elsewhere(ctx, name, func(r *mailroom.Room) error { return r.RemoveMachine(ctx, machine) })
 		if err != nil && mail.CodeOf(err) != mail.NotFound { // not every machine need have followed it
-			return fmt.Errorf("tell room %s that %s will not come back: %w", name, machine, err)
+			return fmt.Errorf("tell room %s that %s will not return: %w", name, machine, err)
 		}
 	}
 	return nil
@@ -202,7 +203,7 @@ func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 		return
 	}
 	if _, err := o.moveAway(ctx, name); err != nil {
-		o.Log.Warn("a room that was removed elsewhere stays here", "room", name, "err", err)
+		o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
 	}
 }
 
@@ -216,7 +217,7 @@ func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 		g, gone, err := o.Cluster.Gone(ctx, string(name))
 		switch {
 		case err != nil:
-			o.Log.Warn("it is not known what became of a room", "room", name, "err", err)
+			o.Log.Warn("fate of a room unknown", "room", name, "err", err)
 			return
 		case gone && g.To == "":
 			o.removedElsewhere(ctx, name)

@@ -27,7 +27,7 @@ func (o *Set) newNotifier() *notify.Notifier {
 		Login: func(room mail.RoomName, id mail.ID) (string, error) {
 			if o.LetterLink == nil {
 				return "", mail.Errorf(mail.Unavailable,
-					"there are no pages, since the post office listens on no TCP address")
+					"there are no pages, because the post office listens on no TCP address")
 			}
 			return o.LetterLink(room, id)
 		},

@@ -73,7 +73,7 @@ func (o *Set) BridgesElsewhere(ctx context.Context, room mail.RoomName, all []ma
 			err = jsonx.UnmarshalLenient(text, &said)
 		}
 		if err != nil {
-			o.Log.Debug("bridges of another machine not known", "machine", at, "room", room, "err", err)
+			o.Log.Debug("bridges of another machine unknown", "machine", at, "room", room, "err", err)
 		}
 		out[at] = said
 	}

@@ -63,7 +63,8 @@ func (o *Set) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoo
 	if err := moveDir(o.Dir(name), to); err != nil {
 		o.setRemoved(e, false)
 		return wire.RemovedRoom{}, &mail.Error{
-			Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be moved away, so it stays: " + err.Error(),
+			Code: mail.Unavailable, Msg: "room " + string(name) + " could not be moved away and was not removed: " +
+				"" + err.Error(),
 			Err: err,
 		}
 	}
@@ -160,7 +161,7 @@ func (o *Set) CheckRemoved(name mail.RoomName, caller mail.Name, changes bool) e
 
 // ErrRemoved says that the user has removed a room.
 func ErrRemoved(name mail.RoomName) error {
-	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can make it anew by sending mail there",
+	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can create it again by sending mail to it",
 		name)
 }
 
@@ -181,6 +182,6 @@ func (o *Set) dropUnused(name mail.RoomName) {
 		return
 	}
 	if err := os.RemoveAll(o.Dir(name)); err != nil {
-		o.Log.Warn("an unused room was not removed", "room", name, "err", err)
+		o.Log.Warn("unused room not removed", "room", name, "err", err)
 	}
 }

@@ -42,8 +42,8 @@ const (
 func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
 	done := wire.RestoredRoom{Room: name}
 	if o.Cluster == nil {
-		return done, mail.Errorf(mail.Invalid, "this post office has no rooms on NATS servers. What can be mended in "+
-			"a file is mended by: pennypost verify --repair")
+		return done, mail.Errorf(mail.Invalid, "this post office has no rooms on NATS servers. To repair a room in "+
+			"a file: pennypost verify --repair")
 	}
 	if err := o.Cluster.Trouble(); err != nil {
 		return done, err
@@ -67,12 +67,12 @@ func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreR
 		return done, err
 	}
 	if done.Damage == "" {
-		return done, mail.Errorf(mail.Conflict, "the stream of room %s is whole: it has all that the copies have. "+
-			"Nothing was changed", name)
+		return done, mail.Errorf(mail.Conflict, "the stream of room %s is complete: it has everything that the "+
+			"copies have. Nothing was changed", name)
 	}
 	i := slices.IndexFunc(done.Copies, func(c wire.RoomCopy) bool { return c.Machine == ask.From })
 	if i < 0 || done.Copies[i].Trouble != "" {
-		return done, mail.Errorf(mail.NotFound, "there is no copy of room %s on the machine %q that could be read",
+		return done, mail.Errorf(mail.NotFound, "no readable copy of room %s on the machine %q",
 			name, ask.From)
 	}
 	if _, err := o.askSlow(ctx, ask.From, RestoreSubject, name); err != nil {
@@ -141,7 +141,7 @@ func (o *Set) compareCopies(ctx context.Context, name mail.RoomName, done *wire.
 		return cmp.Or(jetstream.Fuller(of, than), cmp.Compare(a.Machine, b.Machine))
 	})
 	if len(surveys) == 0 {
-		return nil, mail.Errorf(mail.NotFound, "no machine that is there has a copy of room %s", name)
+		return nil, mail.Errorf(mail.NotFound, "no reachable machine has a copy of room %s", name)
 	}
 	full := surveys[done.Copies[0].Machine]
 	for i := range done.Copies {
@@ -215,7 +215,7 @@ func (o *Set) CopyHere(name mail.RoomName) ([]byte, error) {
 	}
 	k, err := readKind(o.Dir(name))
 	if err == nil && (k.Kind != config.KindJetStream || k.Moved != "" || !jsonl.Holds(o.Dir(name))) {
-		err = mail.Errorf(mail.NotFound, "there is no copy of room %s", name)
+		err = mail.Errorf(mail.NotFound, "no copy of room %s", name)
 	}
 	return nil, err
 }
@@ -223,7 +223,7 @@ func (o *Set) CopyHere(name mail.RoomName) ([]byte, error) {
 // SurveyHere describes this machine's copy of a room.
 func (o *Set) SurveyHere(ctx context.Context, name mail.RoomName) ([]byte, error) {
 	if k, err := readKind(o.Dir(name)); err != nil || k.Kind != config.KindJetStream || k.Moved != "" {
-		return nil, errors.Join(err, mail.Errorf(mail.NotFound, "there is no copy of room %s", name))
+		return nil, errors.Join(err, mail.Errorf(mail.NotFound, "no copy of room %s", name))
 	}
 	return o.slow.do(ctx, SurveySubject+" "+string(name), func(ctx context.Context) (text []byte, err error) {
 		err = o.With(ctx, name, func(e *Entry) error {
@@ -299,6 +299,6 @@ func (s *slow) do(ctx context.Context, key string, f func(context.Context) ([]by
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(slowPatience):
-		return nil, mail.Errorf(mail.Limited, "it goes on; ask again")
+		return nil, mail.Errorf(mail.Limited, "still running; ask again")
 	}
 }

@@ -24,9 +24,9 @@ func (o *Set) NoRoom(ctx context.Context, name mail.RoomName) error {
 		words = append(words, string(n))
 	}
 	if near := policy.Nearest(string(name), words, 1); err == nil && len(near) > 0 {
-		return mail.Errorf(mail.NotFound, "there is no room %q. Did you mean %s?", name, near[0])
+		return mail.Errorf(mail.NotFound, "no room %q. Did you mean %s?", name, near[0])
 	}
-	return mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", name)
+	return mail.Errorf(mail.NotFound, "no room %q. To list the rooms: pennypost rooms", name)
 }
 
 // Dir returns the directory of a room, which need not exist.
@@ -193,8 +193,7 @@ func (o *Set) makeRoom(ctx context.Context, until time.Time) error {
 		unused = unused || e.users == 0
 	}
 	if oldest == nil && (!unused || time.Now().After(until)) {
-		return mail.Errorf(mail.Limited, "%d rooms are open and in use, which is all that a post office keeps open: "+
-			"nothing was done. Try again when one is not", o.Most)
+		return mail.Errorf(mail.Limited, "too many rooms in use (%d). Nothing was done. Try again later", o.Most)
 	}
 	if oldest != nil {
 		oldest.gone = make(chan struct{})

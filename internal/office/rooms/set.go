@@ -291,7 +291,7 @@ func (o *Set) reopen(ctx context.Context, e *Entry, name mail.RoomName, changed 
 	select {
 	case <-ctx.Done(): // it is being closed anyway
 	case <-changed:
-		o.Log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
+		o.Log.Warn("reopening room: its journal changed", "room", name)
 		_ = o.Sweep(func(open *Entry) bool { return open == e }) // Sweep logs errors
 		_ = o.Touch(context.Background(), name)
 	}

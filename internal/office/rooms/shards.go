@@ -23,7 +23,7 @@ func (o *Set) Shards(ctx context.Context) (wire.Shards, error) {
 // MakeShards makes shards until there are the number asked for. It never removes any.
 func (o *Set) MakeShards(ctx context.Context, ask wire.MakeShards) (wire.Shards, error) {
 	if ask.Number < 1 || ask.Number > wire.MostShards {
-		return wire.Shards{}, mail.Errorf(mail.Invalid, "a cluster has 1 to %d shards, and not %d", wire.MostShards,
+		return wire.Shards{}, mail.Errorf(mail.Invalid, "a cluster has 1 to %d shards, not %d", wire.MostShards,
 			ask.Number)
 	}
 	before, err := o.Shards(ctx)
@@ -31,8 +31,8 @@ func (o *Set) MakeShards(ctx context.Context, ask wire.MakeShards) (wire.Shards,
 		return before, err
 	}
 	if n := len(before.Shards); ask.Number < n {
-		return before, mail.Errorf(mail.Conflict, "there are %d shards already. Shards are not taken away: the rooms "+
-			"in them stay there", n)
+		return before, mail.Errorf(mail.Conflict, "there are already %d shards. Shards cannot be removed, because "+
+			"rooms stay in them", n)
 	}
 	if err := o.Cluster.AddShards(ctx, ask.Number); err != nil {
 		return before, err

@@ -38,14 +38,15 @@ func (e *Entry) standOnce(ctx context.Context, standing []mail.Standing, file st
 		return true
 	}
 	if err != nil {
-		log.Warn("what the configuration has sent is not agreed with the room yet", "err", err)
+		log.Warn("scheduled mail of the configuration not set up yet", "err", err)
 		return false
 	}
 	var unsent []string
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
-		said := fmt.Sprintf("%s: [[rooms.%s.scheduled]] %q is not sent: %s", file, e.Room.Name(), name, refused[name])
+		said := fmt.Sprintf("%s: [[rooms.%s.scheduled]] %q cannot be sent: "+
+			"%s", file, e.Room.Name(), name, refused[name])
 		if unsent = append(unsent, said); !slices.Contains(e.unsent, said) {
-			log.Error("mail that the configuration names is not sent", "entry", name, "file", file,
+			log.Error("scheduled mail of the configuration not sent", "entry", name, "file", file,
 				"err", refused[name])
 		}
 	}
@@ -72,7 +73,7 @@ func (o *Set) Begin(ctx context.Context) {
 		}
 		log := o.Log.With("room", name)
 		if err := o.CheckRemoved(name, mail.System, true); err != nil {
-			log.Warn("mail that the configuration names is not sent", "err", err)
+			log.Warn("scheduled mail of the configuration not sent", "err", err)
 			continue
 		}
 		_ = o.With(ctx, name, func(e *Entry) error { // it logs errors

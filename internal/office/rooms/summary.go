@@ -52,7 +52,7 @@ func (o *Set) summarize(name mail.RoomName, st mail.RoomStatus) {
 		err = durable.ReplaceUnsynced(o.summaryFile(name), text)
 	}
 	if err != nil {
-		o.Log.Warn("what a room has will not be known after a restart", "room", name, "err", err)
+		o.Log.Warn("summary of a room not saved", "room", name, "err", err)
 	}
 }
 
@@ -64,7 +64,7 @@ func (o *Set) dropSummary(name mail.RoomName) {
 		err = durable.SyncDir(filepath.Dir(path)) // otherwise a power cut could bring it back
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		o.Log.Warn("the summary of a room stays beside its journal", "room", name, "err", err)
+		o.Log.Warn("summary of a room not removed", "room", name, "err", err)
 	}
 }
 

@@ -47,12 +47,12 @@ func (e *Entry) run(ctx context.Context, o *Set, log *slog.Logger) {
 	defer running.Wait()
 	running.Go(func() {
 		if err := e.Ringer.Run(ctx); err != nil {
-			log.Error("nobody is woken", "err", err)
+			log.Error("waking agents failed", "err", err)
 		}
 	})
 	running.Go(func() {
 		if err := o.Notify.Follow(ctx, e.Room); err != nil && ctx.Err() == nil {
-			log.Error("the person is not told of mail", "err", err)
+			log.Error("notifying the person failed", "err", err)
 		}
 	})
 	running.Go(func() {

@@ -18,15 +18,15 @@ const late = 30 * time.Minute
 func (m *model) viewEntries() []line {
 	p := m.entries()
 	if len(p.rows) == 0 {
-		text := [...]string{"No agents are here. An agent that is connected appears by itself.",
-			"Nothing is stuck.", "Nobody waits for an answer."}[m.tab-agents]
+		text := [...]string{"No agents yet. An agent appears when it connects.",
+			"Nothing is stuck.", "No agent waits for an answer."}[m.tab-agents]
 		switch {
 		case !p.loaded:
 			text = "Looking…"
 		case m.filter.words != "":
-			text = "Nothing fits."
+			text = "No matches."
 		case len(m.notRead) > 0:
-			text = "Nothing in the rooms that have been read."
+			text = "Nothing in the rooms read so far."
 		}
 		return []line{nil, {{"   " + text, grey}}}
 	}

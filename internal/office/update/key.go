@@ -13,8 +13,8 @@ var releaseKey string
 // Key returns the key that signs releases.
 func Key() (minisign.Key, error) {
 	if releaseKey == "" {
-		return minisign.Key{}, mail.Errorf(mail.Unavailable, "this program knows no key of releases, because none "+
-			"has been made yet, so it can check no release. Nothing was changed")
+		return minisign.Key{}, mail.Errorf(mail.Unavailable, "this program has no release key, so it cannot check "+
+			"a release. Nothing was changed")
 	}
 	return minisign.ParseKey(releaseKey)
 }

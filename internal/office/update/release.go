@@ -40,8 +40,8 @@ func Look(ctx context.Context, from *Source, key minisign.Key, system string) (*
 	}
 	comment, err := key.Verify(sums, signature)
 	if errors.Is(err, minisign.ErrWrong) {
-		return nil, mail.Errorf(mail.Denied, "the release at %s is not signed by the key of Pennypost's releases, so "+
-			"somebody else has made or changed it: %w. Nothing was changed", from.at, err)
+		return nil, mail.Errorf(mail.Denied, "the release at %s is not signed with Pennypost's release key, so it "+
+			"was made or changed by others: %w. Nothing was changed", from.at, err)
 	} else if err != nil {
 		return nil, mail.Errorf(mail.Denied, "the signature of the release at %s cannot be read: %w. Nothing was "+
 			"changed", from.at, err)
@@ -57,7 +57,8 @@ func Look(ctx context.Context, from *Source, key minisign.Key, system string) (*
 			return r, nil
 		}
 	}
-	return nil, mail.Errorf(mail.NotFound, "the release %s at %s has nothing for %s. Nothing was changed", r.Version,
+	return nil, mail.Errorf(mail.NotFound, "the release %s at %s has no archive for %s. Nothing was changed",
+		r.Version,
 		from.at, system)
 }
 
@@ -74,15 +75,15 @@ func (r *Release) Fetch(ctx context.Context, dir string, progress io.Writer) (un
 	if err := durable.Replace(archive, 0o600, func(to io.Writer) error {
 		n, err := io.Copy(io.MultiWriter(to, sum, progress), io.LimitReader(in, mostArchive+1))
 		if err == nil && n > mostArchive {
-			err = errors.New("it does not end")
+			err = errors.New("it is too large")
 		}
 		return err
 	}); err != nil {
 		return "", torn(r.from.at, r.archive, err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != r.sum {
-		return "", mail.Errorf(mail.Denied, "%s from %s is not what was released: its SHA-256 is %s, and the signed "+
-			"one is %s. Nothing was changed", r.archive, r.from.at, got, r.sum)
+		return "", mail.Errorf(mail.Denied, "%s from %s has the wrong checksum: its SHA-256 is %s, the signed one "+
+			"is %s. Nothing was changed", r.archive, r.from.at, got, r.sum)
 	}
 	unpacked = filepath.Join(dir, r.Version)
 	if err := unpack(archive, unpacked); err != nil {

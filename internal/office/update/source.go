@@ -47,7 +47,7 @@ func NewSource(at string) (*Source, error) {
 	return &Source{at, &http.Client{Transport: transport, Timeout: wholeTime,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) >= 10 {
-				return mail.Errorf(mail.Unavailable, "%s leads in a circle", at)
+				return mail.Errorf(mail.Unavailable, "too many redirects from %s", at)
 			}
 			return private(r.URL)
 		}}}, nil
@@ -59,7 +59,7 @@ func private(u *url.URL) error {
 	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
 		return nil
 	}
-	return mail.Errorf(mail.Invalid, "%s could be changed on its way: releases come by https. Nothing was changed", u)
+	return mail.Errorf(mail.Invalid, "%s is not secure: releases need https. Nothing was changed", u)
 }
 
 // read returns the content of a small file.
@@ -74,7 +74,7 @@ func (s *Source) read(ctx context.Context, name string) ([]byte, error) {
 		return nil, torn(s.at, name, err)
 	}
 	if len(text) > mostText {
-		return nil, mail.Errorf(mail.TooLarge, "%s at %s is longer than a megabyte. Nothing was changed", name, s.at)
+		return nil, mail.Errorf(mail.TooLarge, "%s at %s is larger than a megabyte. Nothing was changed", name, s.at)
 	}
 	return text, nil
 }
@@ -94,11 +94,12 @@ func (s *Source) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, mail.Errorf(mail.Unavailable, "%s cannot be had from %s: %w. Nothing was changed", name, s.at, err)
+		return nil, mail.Errorf(mail.Unavailable, "cannot download %s from %s: %w. Nothing was changed", name, s.at,
+			err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, mail.Errorf(mail.NotFound, "%s is not at %s, which answers %s. Nothing was changed", name, s.at,
+		return nil, mail.Errorf(mail.NotFound, "no %s at %s, which answers %s. Nothing was changed", name, s.at,
 			resp.Status)
 	}
 	return resp.Body, nil
@@ -106,7 +107,7 @@ func (s *Source) open(ctx context.Context, name string) (io.ReadCloser, error) {
 
 func torn(at, name string, err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: fmt.Sprintf("%s came from %s in part only: %v. Nothing was changed", name, at, err)}
+		Msg: fmt.Sprintf("the download of %s from %s is incomplete: %v. Nothing was changed", name, at, err)}
 }
 
 // Address returns the address of a release's files, with version "" for the newest release, if the module has an
@@ -114,8 +115,7 @@ func torn(at, name string, err error) error {
 func Address(module, version string) (string, error) {
 	host, _, sub := strings.Cut(module, "/")
 	if !sub || !strings.Contains(host, ".") {
-		return "", mail.Errorf(mail.Unavailable, "Pennypost has no address yet at which it is released. Nothing was "+
-			"changed")
+		return "", mail.Errorf(mail.Unavailable, "this build has no address for releases. Nothing was changed")
 	}
 	if version == "" {
 		return "https://" + module + "/releases/latest/download", nil

@@ -25,7 +25,7 @@ var versionForm = sync.OnceValue(func() *regexp.Regexp {
 func ParseVersion(s string) (v Version, err error) {
 	m := versionForm().FindStringSubmatch(s)
 	if m == nil {
-		return v, mail.Errorf(mail.Invalid, "%q is no version of a release, such as v1.2.3", s)
+		return v, mail.Errorf(mail.Invalid, "%q is not a release version such as v1.2.3", s)
 	}
 	for i := range v.numbers {
 		v.numbers[i], _ = strconv.Atoi(m[i+1])

@@ -17,7 +17,7 @@ const maxListed = 20
 
 // hear stores the last answer of a door; nil if it was rung.
 func (s *sleeper) hear(door string, err error) {
-	said := report{Door: door, Answer: "woke it, and nobody looked"}
+	said := report{Door: door, Answer: "woke it, but it did not read its mail"}
 	if err != nil {
 		said.Answer = err.Error()
 	}
@@ -38,28 +38,28 @@ type report struct {
 // inVain returns the notice that an agent or role cannot be woken.
 func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s for %s, and should wake it. ", messages(len(u.Mail)), who(u))
+	fmt.Fprintf(&b, "%s for %s. ", messages(len(u.Mail)), who(u))
 	if e != nil || len(s.answers) > 0 {
 		tried(&b, s.answers)
 	}
 	switch {
 	case u.Away != "" && e == nil:
-		fmt.Fprintf(&b, "It is on the machine %s, whose post office is not heard of at present, and no other machine "+
-			"has a door for it. It is woken when %s is back.\n", u.Away, u.Away)
+		fmt.Fprintf(&b, "It is on the machine %s, whose post office does not respond, and no other machine has a "+
+			"door for it. It is woken when %s is back.\n", u.Away, u.Away)
 	case e == nil:
-		b.WriteString("Nothing is known that could. It sees its mail when it next looks, which is when its next " +
-			"turn begins if its client has hooks of ours. How it could be woken is told by: pennypost doctor\n")
+		b.WriteString("No door can wake it. It sees its mail when it next looks: at its next turn, if its client " +
+			"has our hooks. To see how it could be woken: pennypost doctor\n")
 	case len(e.on()) == 0:
 		b.WriteString(
-			"Nothing is left that could. Mend what [room.wake] of the configuration says, then restart the post " +
-				"office: pennypost stop\n")
+			"No usable door is left. Correct [room.wake] in the configuration, then restart the post office: " +
+				"pennypost stop\n")
 	case s.fails > 0:
-		fmt.Fprintf(&b, "It is tried on, every %s.\n", s.ladder.LastRetry)
+		fmt.Fprintf(&b, "The attempts continue, every %s.\n", s.ladder.LastRetry)
 	default:
-		b.WriteString("It is left alone now until more mail comes or a turn of its ends.\n")
+		b.WriteString("The next attempt comes with more mail, or when its turn ends.\n")
 	}
 	if u.Agent != "" {
-		fmt.Fprintf(&b, "\nIts mail is listed by: pennypost inbox --agent '%s'\n", u.Agent)
+		fmt.Fprintf(&b, "\nTo list its mail: pennypost inbox --agent '%s'\n", u.Agent)
 	}
 	metadata := struct {
 		Agent    mail.Name `json:"agent,omitempty"`
@@ -76,9 +76,9 @@ func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 
 // tried lists the doors that were tried.
 func tried(b *strings.Builder, answers []report) {
-	b.WriteString("That is in vain so far.\n\nWhat was tried, and the last answer:\n\n")
+	b.WriteString("All attempts to wake it have failed.\n\nThe doors tried, and the last answer of each:\n\n")
 	if len(answers) == 0 {
-		b.WriteString("- nothing since the post office started\n")
+		b.WriteString("- none since the post office started\n")
 	}
 	for _, r := range answers {
 		fmt.Fprintf(b, "- %s: %s\n", r.Door, r.Answer)
@@ -89,9 +89,10 @@ func tried(b *strings.Builder, answers []report) {
 // overspent returns the notice that a budget is exhausted.
 func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 	body := fmt.Sprintf(
-		"%s was woken %d times in vain within an hour, which is its budget. It is not woken again before %s. %s.\n\n"+
-			"If that is too few, set budget in its section of [room.wake] in the configuration, and restart the post "+
-			"office: pennypost stop\n",
+		"%s was woken %d times within an hour without effect, which is its budget. It is not woken again before "+
+			"%s. %s.\n\n"+
+			"For more, set budget in its section of [room.wake] in the configuration, and restart the post office: "+
+			"pennypost stop\n",
 		who(u), len(s.rung), s.due, messages(len(u.Mail)))
 	metadata := struct {
 		Agent mail.Name `json:"agent,omitempty"`

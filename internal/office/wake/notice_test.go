@@ -61,7 +61,7 @@ func TestP8_OneNotice(t *testing.T) {
 		inFixture(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *fixture) {
 			b.stopsOver("ann")
 			b.pass(2 * time.Hour)
-			b.notified(1, "later", "exec: woke it, and nobody looked")
+			b.notified(1, "later", "exec: woke it, but it did not read its mail")
 		})
 	})
 	t.Run("with one that is off", func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestP8_OneNotice(t *testing.T) {
 		inFixture(t, []Entry{{For: "agent:ann", Wakers: []Waker{door}}}, func(b *fixture) {
 			b.stopsOver("ann")
 			b.pass(2 * time.Hour)
-			b.notified(1, "later", "Nothing is left")
+			b.notified(1, "later", "No usable door is left")
 		})
 	})
 }
@@ -89,7 +89,7 @@ func TestP8_NoDoor(t *testing.T) {
 			b.Errorf("%d are waited for, want ann", b.waits())
 		}
 		b.pass(2 * time.Minute)
-		b.notified(1, "after a while", "ann cannot be woken", "1 message waits", "Nothing is known")
+		b.notified(1, "after a while", "ann cannot be woken", "1 message waits", "No door can wake it")
 		b.send("ann", "question", mail.Draft{})
 		b.pass(30 * time.Minute)
 		b.notified(1, "half an hour later, with more mail")

@@ -435,7 +435,7 @@ func (r *Ringer) log(a *attempt, s *sleeper) {
 	log := r.Log.With("agent", a.unwoken.Agent, "door", a.door.Door())
 	switch {
 	case a.err == nil && s.fails > 0:
-		log.Info("rung at last", "after", s.fails)
+		log.Info("door rung after failures", "after", s.fails)
 	case a.err == nil:
 		log.Debug("rung")
 	case s.fails == 0:
@@ -459,7 +459,7 @@ func (r *Ringer) tell(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 func (r *Ringer) send(ctx context.Context, d mail.Draft) bool {
 	_, err := r.Room.As(mail.System).Send(ctx, d)
 	if err != nil && mail.CodeOf(err) != mail.Conflict {
-		r.Log.Error("the user was not told", "subject", d.Subject, "err", err)
+		r.Log.Error("user not notified", "subject", d.Subject, "err", err)
 		return false
 	}
 	return true

@@ -243,7 +243,8 @@ func TestP8_NoAnswer(t *testing.T) {
 			b.Errorf("the doors were rung %d and %d times, want 3 and 2: what one did not bring about the next is "+
 				"tried for", one.rung(), two.rung())
 		}
-		b.notified(1, "after five rings", "exec: woke it, and nobody looked", "webhook: woke it", "left alone")
+		b.notified(1, "after five rings", "exec: woke it, but it did not read its mail", "webhook: woke it",
+			"The next attempt comes")
 		if b.waits() != 0 {
 			b.Errorf("%d rings are outstanding, want none", b.waits())
 		}
@@ -282,7 +283,7 @@ func TestDoorTurnsOff(t *testing.T) {
 		if door.tried() != 1 {
 			b.Errorf("the door was tried %d times, want once", door.tried())
 		}
-		b.notified(1, "at once", "410 Gone", "Nothing is left")
+		b.notified(1, "at once", "410 Gone", "No usable door is left")
 		sent := b.send("bob", "question", mail.Draft{})
 		if w := sent.Recipients[0].Wake; w != mail.WakeNoDoor {
 			b.Errorf("the sender is told %q, want no-door", w)
@@ -431,7 +432,7 @@ func TestP12_Budget(t *testing.T) {
 		}
 		b.pass(5 * time.Minute)
 		b.rung(door, 4, "over it")
-		b.notified(1, "over it", "woken 4 times in vain within an hour", "not woken again before 2000-01-01T01:00")
+		b.notified(1, "over it", "woken 4 times within an hour without effect", "not woken again before 2000-01-01T01:00")
 		if d := b.send("bob", "question", mail.Draft{Priority: "urgent"}).Recipients[0]; d.Wake != "exec" ||
 			d.PutOff != 0 {
 			b.Errorf("the sender of urgent mail is told %+v", d)

@@ -173,9 +173,9 @@ func (f *files) notice() string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("a line of %s cannot be understood and stays as it is: %s", f.mailbox.Path(), f.why)
+		return fmt.Sprintf("an invalid line of %s stays unchanged: %s", f.mailbox.Path(), f.why)
 	default:
-		return fmt.Sprintf("%d lines of %s cannot be understood and stay as they are. The first: %s", f.rejected,
+		return fmt.Sprintf("%d invalid lines of %s stay unchanged. The first: %s", f.rejected,
 			f.mailbox.Path(), f.why)
 	}
 }

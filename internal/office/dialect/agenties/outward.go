@@ -137,7 +137,7 @@ func (b *batch) receipt(c *dialect.Change) {
 	r.All = r.Read && c.Item != nil && everybodyRead(c.Item)
 	line, err := jsonx.Marshal(r)
 	if err != nil {
-		b.opts.Log.Error("mark not written beside the mailbox", "id", r.ID, "err", err)
+		b.opts.Log.Error("mark not saved", "id", r.ID, "err", err)
 		return
 	}
 	b.receipts, b.marks = append(b.receipts, r), append(b.marks, line)

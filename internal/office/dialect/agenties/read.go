@@ -38,7 +38,7 @@ func readMessages(ctx context.Context, c *dialect.Call, p readParams) (out found
 	}
 	if limit < 1 {
 		return out, mail.Errorf(mail.Invalid,
-			"a limit of %d is out of range: ask for at least 1, or leave it out for %d", limit, defaultLimit)
+			"limit %d is out of range: use at least 1, or omit it for %d", limit, defaultLimit)
 	}
 	unread := p.UnreadOnly == nil || *p.UnreadOnly
 	items, err := look(ctx, c, p.To, unread)
@@ -72,8 +72,8 @@ func readMessages(ctx context.Context, c *dialect.Call, p readParams) (out found
 }
 
 // noteOfCut is the note of an answer with a cut body.
-const noteOfCut = "Bodies that end in [Cut: …] are not whole. One message alone comes whole: limit 1, with since if " +
-	"it is not the first. Fewer messages come with more of their bodies."
+const noteOfCut = "Bodies that end in [Cut: …] are not complete. A single message is: limit 1, with since if it is " +
+	"not the first. Fewer messages have longer bodies."
 
 // asking returns the arguments with which read_messages returns the i-th message alone, given the present ones, or
 // "" if another message has the same time.
@@ -137,7 +137,7 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	q := mail.HistoryQuery{To: string(a)}
 	items, err := dialect.History(ctx, c.Service, q, 0)
 	if mail.CodeOf(err) == mail.NotFound {
-		return nil, mail.Errorf(mail.NotFound, "nobody called %q is known in this project: %s", a.Value(), forms)
+		return nil, mail.Errorf(mail.NotFound, "no agent called %q in this project: %s", a.Value(), forms)
 	}
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (p party) String() string {
 		word string
 	}{
 		{anAgent, "an agent (agent:<id>)"}, {theOrchestrator, "the orchestrator"}, {aRole, "a role (role:<role>)"},
-		{everybody, "everybody (broadcast)"}, {theUser, "the user"},
+		{everybody, "everyone (broadcast)"}, {theUser, "the user"},
 	} {
 		if p&w.p != 0 {
 			words = append(words, w.word)

@@ -60,7 +60,7 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 	var raw []jsonx.Value
 	if strings.HasPrefix(strings.TrimSpace(string(text)), "[") {
 		if err := jsonx.UnmarshalLenient(text, &raw); err != nil {
-			return nil, 0, mail.Errorf(mail.Invalid, "this is no list of messages: %s. Nothing was imported",
+			return nil, 0, mail.Errorf(mail.Invalid, "not a list of messages: %s. Nothing was imported",
 				jsonx.Explain(err))
 		}
 	} else {

@@ -18,16 +18,16 @@ func tools() []dialect.Tool {
 		{
 			Name: "read_messages", Title: "Read messages", ReadOnly: true, Idempotent: true,
 			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading " +
-				"marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more: " +
-				"mark what you have dealt with and read again, or give since. An answer holds 20 KB: of several " +
-				"messages, bodies may be cut, and say so. One message alone comes whole (limit 1).",
+				"marks nothing: mark handled messages with mark_read. hasMore means that there are more: mark the " +
+				"handled ones and read again, or give since. An answer holds 20 KB: bodies of several messages may " +
+				"be cut, and say so. A single message is complete (limit 1).",
 			Input: readSchema, Letters: true, Run: dialect.With(readMessages),
 		},
 		{
 			Name: "send_message", Title: "Send a message",
-			Description: "Send a message to an agent, the orchestrator, a role (one of its members gets it) or " +
-				"everybody who is running. Who sends is known from the connection. Only the orchestrator writes to " +
-				"the user.",
+			Description: "Send a message to an agent, the orchestrator, a role (one of its members gets it) or all " +
+				"that are running. The connection tells who the sender is. Only the orchestrator writes to the " +
+				"user.",
 			Input: sendSchema, Run: func(ctx context.Context, c *dialect.Call) (any, error) {
 				c.Args = jsonx.Mended(c.Args)
 				return dialect.With(sendMessage)(ctx, c)
@@ -46,17 +46,17 @@ const readSchema = `{"type":"object","additionalProperties":false,"properties":{
 	`Default: everything for you. Looking at the mail of others does not change what they have read"},
 "since":{"type":"string","description":"ISO 8601 time: only messages after it"},
 "unreadOnly":{"type":"boolean","default":true,"description":"Only what you have not read. Default: true"},
-"limit":{"type":"integer","minimum":1,"default":50,"description":"How many at most. Default: 50"}}}`
+"limit":{"type":"integer","minimum":1,"default":50,"description":"At most this many. Default: 50"}}}`
 
 const sendSchema = `{"type":"object","additionalProperties":false,"required":["type","to","body"],"properties":{
 "type":{"type":"string","enum":["task-assigned","task-done","review-request","review-result","question","answer",` +
-	`"cancel","status","custom"],"description":"What it is. A review-result needs metadata.verdict: approved, ` +
+	`"cancel","status","custom"],"description":"The kind. A review-result needs metadata.verdict: approved, ` +
 	`changes-requested or blocked"},
 "to":{"type":"string","description":"agent:<agentId>, orchestrator, role:<role>, broadcast, or (from the ` +
 	`orchestrator) user"},
-"subject":{"type":"string","description":"A line that says what it is about"},
+"subject":{"type":"string","description":"One line on its topic"},
 "body":{"type":"string","description":"The message, in Markdown"},
-"metadata":{"type":"object","description":"Whatever else belongs to it"},
+"metadata":{"type":"object","description":"Further data"},
 "issueId":{"type":"string","description":"The issue it belongs to"}}}`
 
 const markSchema = `{"type":"object","additionalProperties":false,"properties":{
@@ -92,7 +92,7 @@ type recipient struct {
 func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sent, err error) {
 	if p.Type == "" {
 		return out, mail.Errorf(mail.Invalid,
-			"the type is missing: nothing was sent. Say what the message is, custom if nothing else fits")
+			"the type is missing: nothing was sent. Give one, custom if no other fits")
 	}
 	t, err := mail.ParseType(p.Type)
 	if err != nil {
@@ -179,7 +179,7 @@ func showStatus(ctx context.Context, c *dialect.Call, p sendParams) {
 	}
 	line = wording.Clip(plain(line), maxStatus)
 	if _, err := c.Service.Register(ctx, mail.Presence{Task: &line, Update: true}); err != nil {
-		c.Log.Warn("status not shown in the roster", "agent", c.Caller, "err", err)
+		c.Log.Warn("status not recorded in the roster", "agent", c.Caller, "err", err)
 	}
 }
 
@@ -216,7 +216,8 @@ func (m marked) fit() (marked, error) {
 
 func markRead(ctx context.Context, c *dialect.Call, p markParams) (marked, error) {
 	if p.All == (len(p.MessageIDs) > 0) {
-		return marked{}, mail.Errorf(mail.Invalid, "say which messages: either messageIds or all. Nothing was marked")
+		return marked{}, mail.Errorf(mail.Invalid, "no messages given: use either messageIds or all. Nothing was "+
+			"marked")
 	}
 	out := marked{AlreadyRead: []mail.ID{}, NotFound: []mail.ID{}, NotYours: []mail.ID{}}
 	ids := p.MessageIDs

@@ -382,7 +382,7 @@ func TestRead(t *testing.T) {
 				}
 			}
 		}
-		b.refused("ag_x2", "read_messages", `{"to":"agent:nobody"}`, `nobody called "nobody"`)
+		b.refused("ag_x2", "read_messages", `{"to":"agent:nobody"}`, `no agent called "nobody"`)
 		ask[marked](b, "ag_x2", "mark_read", `{"all":true}`)
 		b.wantBodies("ag_x2", `{"to":"broadcast"}`)
 		b.wantBodies("ag_x1", `{"to":"broadcast"}`, "all")

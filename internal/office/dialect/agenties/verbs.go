@@ -17,27 +17,27 @@ import (
 func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
-			Path: "history", Short: "the mailbox as a timeline, of some types or of all",
-			Long: "Show all messages of the project, archived ones too, in the order in which they came. With " +
-				"--json, as a JSON array of messages as Agenties writes them.",
+			Path: "history", Short: "show the mailbox as a timeline",
+			Long: "Show all messages of the project, even archived ones, in order of arrival. With --json, as a " +
+				"JSON array in the form of Agenties.",
 			Example: "pennypost agenties history --type question,answer\npennypost agenties history --limit 20 --json",
 			Flags: []dialect.Flag{
-				{Name: "type", Usage: "only messages of this `TYPE`; several are joined by commas"},
+				{Name: "type", Usage: "only messages of this `TYPE`, or of several, separated by commas"},
 				{Name: "limit", Usage: "only the newest `N`; 0 means all", Kind: dialect.Number, Default: "0"},
 			},
 			Run: historyVerb,
 		},
 		{
 			Path: "export", Short: "write all messages as JSON",
-			Long: "Write all messages of the project, archived ones too, as a JSON array of messages as Agenties " +
-				"writes them. json is the only format.",
+			Long: "Write all messages of the project, even archived ones, as a JSON array in the form of Agenties. " +
+				"json is the only format.",
 			Example: "pennypost agenties export json > mailbox.json", Args: "[json]", MaxArgs: 1,
 			Run: exportVerb,
 		},
 		{
-			Path: "import", Short: "take over messages that were exported, or the lines of a mailbox.jsonl",
-			Long: "Take over the messages of FILE, with their own ids and times. FILE is what agenties export " +
-				"wrote, or a mailbox.jsonl; \"-\" reads standard input. Messages whose id is known are skipped.",
+			Path: "import", Short: "import exported messages, or a mailbox.jsonl",
+			Long: "Import the messages of FILE, with their own ids and times. FILE is from agenties export, or a " +
+				"mailbox.jsonl; \"-\" reads standard input. Messages whose id is known are skipped.",
 			Example: "pennypost agenties import mailbox.json\npennypost agenties import " +
 				".agenties/mailbox-archive/2026-05.jsonl",
 			Args: "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,
@@ -53,7 +53,7 @@ func historyVerb(ctx context.Context, v *dialect.Invocation) error {
 	}
 	limit := v.Number("limit")
 	if limit < 0 {
-		return mail.Errorf(mail.Invalid, "a limit of %d is out of range: say how many messages to show, 0 for all",
+		return mail.Errorf(mail.Invalid, "limit %d is out of range: use a number of messages, or 0 for all",
 			limit)
 	}
 	messages, err := messagesFor(ctx, v, types, limit)
@@ -63,7 +63,7 @@ func historyVerb(ctx context.Context, v *dialect.Invocation) error {
 	case v.JSON:
 		return encodeAll(v.Stdout, messages)
 	case len(messages) == 0:
-		_, err := fmt.Fprintln(v.Stdout, "No message fits.")
+		_, err := fmt.Fprintln(v.Stdout, "No matching messages.")
 		return err
 	}
 	return timeline(v.Stdout, messages)
@@ -85,7 +85,7 @@ func exportVerb(ctx context.Context, v *dialect.Invocation) error {
 func checkFormat(s string) error {
 	if s != "" && s != "json" {
 		return mail.Errorf(mail.Invalid,
-			"%q is not a format; the only one is json. For Markdown there is: pennypost export --format markdown", s)
+			"%q is not a format; use json. For Markdown: pennypost export --format markdown", s)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func importVerb(ctx context.Context, v *dialect.Invocation, svc mail.Service) er
 		Added    int `json:"added"`
 		Skipped  int `json:"skipped"`
 		Rejected int `json:"rejected"`
-	}{done.Added, done.Skipped, bad}, "%d messages taken over, %d were known, %d could not be understood.", done.Added,
+	}{done.Added, done.Skipped, bad}, "%d messages imported, %d already known, %d invalid.", done.Added,
 		done.Skipped, bad)
 }
 
@@ -145,7 +145,7 @@ func prompts() []dialect.Prompt {
 		{
 			Name: "history", Description: "The mailbox as a timeline, newest last",
 			Arguments: []dialect.Argument{
-				{Name: "type", Description: "message types, with commas between them (default: all)"},
+				{Name: "type", Description: "message types, separated by commas (default: all)"},
 				{Name: "limit", Description: "how many (default 50)"},
 			},
 			Run: historyPrompt,
@@ -199,8 +199,8 @@ func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) 
 	err = encodeAll(&b, messages)
 	text := fence.EscapeJSON(b.String())
 	if err == nil && fence.Sent(text) > fence.Budget {
-		err = mail.Errorf(mail.TooLarge, "the mailbox has %d messages, more than a chat holds. For a file with all "+
-			"of them: pennypost agenties export json > FILE", len(messages))
+		err = mail.Errorf(mail.TooLarge, "the mailbox has %d messages, too many for a chat. To write all to a "+
+			"file: pennypost agenties export json > FILE", len(messages))
 	}
 	return text, err
 }

@@ -77,7 +77,7 @@ func TestHistory(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		if got := b.verb("history", "--type", "cancel"); got != "No message fits.\n" {
+		if got := b.verb("history", "--type", "cancel"); got != "No matching messages.\n" {
 			t.Errorf("nothing is shown as %q", got)
 		}
 	})
@@ -126,7 +126,7 @@ func TestExport(t *testing.T) {
 		other.Register("orchestrator")
 		other.write("mailbox.json", exported)
 		if got := other.verb("import",
-			"mailbox.json"); got != "4 messages taken over, 0 were known, 0 could not be understood.\n" {
+			"mailbox.json"); got != "4 messages imported, 0 already known, 0 invalid.\n" {
 			t.Error(got)
 		}
 		// It does not name the reader of the role's message, so that waits again.

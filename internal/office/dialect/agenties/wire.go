@@ -67,7 +67,7 @@ func (m *message) item() (mail.Item, error) {
 		it.Body = "" // from elsewhere a room takes an empty body, but not white space
 	}
 	if m.Metadata != nil && !jsonx.Value(m.Metadata).IsValid() {
-		return it, mail.Errorf(mail.Invalid, "the metadata has a member twice")
+		return it, mail.Errorf(mail.Invalid, "the metadata has a duplicate member")
 	}
 	it.Metadata = unfold(m.Metadata, &it.Message)
 	if m.AgentID != "" {

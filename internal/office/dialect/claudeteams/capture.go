@@ -28,14 +28,14 @@ func importTeams(ctx context.Context, v *dialect.Invocation) error {
 	dir := v.Path(v.Args[0])
 	found, err := findCaptures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return mail.Errorf(mail.NotFound, "there is no directory %s", dir)
+		return mail.Errorf(mail.NotFound, "no directory %s", dir)
 	}
 	if err != nil {
 		return err
 	}
 	if len(found.teams) == 0 {
-		return errors.Join(found.tell(v), mail.Errorf(mail.NotFound, "%s holds no team: no config.json of one, and "+
-			"no inbox with a message. Nothing was imported", dir))
+		return errors.Join(found.tell(v), mail.Errorf(mail.NotFound, "no team in %s: it has no config.json of a "+
+			"team and no inbox with a message. Nothing was imported", dir))
 	}
 	svc, err := v.As(ctx, mail.User)
 	if err != nil {
@@ -51,8 +51,8 @@ func importTeams(ctx context.Context, v *dialect.Invocation) error {
 		return errors.Join(v.WriteJSON(done), found.tell(v))
 	}
 	for _, d := range done {
-		if err := v.Say(nil, "Team %s in %s: %d messages (%d added, %d known before), %d members, %d pieces that "+
-			"are no messages.", d.Team, d.Dir, d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
+		if err := v.Say(nil, "Team %s in %s: %d messages (%d added, %d known before), %d members, %d entries that "+
+			"are not messages.", d.Team, d.Dir, d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (s *search) tell(v *dialect.Invocation) error {
 		}
 	}
 	if s.others > 0 {
-		_, err := fmt.Fprintf(v.Stderr, "Skipped: %d other JSON files, in which there is no array.\n", s.others)
+		_, err := fmt.Fprintf(v.Stderr, "Skipped: %d other JSON files without an array.\n", s.others)
 		return err
 	}
 	return nil
@@ -131,11 +131,11 @@ func (c *capture) read(ctx context.Context, f *files, found *search, out *took) 
 func (s *search) tellRejected(b *box) {
 	for i := range b.letters {
 		if l := &b.letters[i]; l.why != "" {
-			s.skip(b.path(), fmt.Sprintf("its entry %d is no message: %s", i+1, l.why))
+			s.skip(b.path(), fmt.Sprintf("its entry %d is not a message: %s", i+1, l.why))
 		}
 	}
 	if b.odd > 0 {
-		s.skip(b.path(), fmt.Sprintf("%q, whose inbox it would be, cannot be a name", b.owner))
+		s.skip(b.path(), fmt.Sprintf("its owner %q is not a valid name", b.owner))
 	}
 }
 

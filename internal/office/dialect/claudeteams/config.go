@@ -49,7 +49,7 @@ func readConfig(dir confined.Dir, name string) (config, error) {
 	c, ok := parseConfig(text)
 	if !ok {
 		return config{}, mail.Errorf(mail.Unavailable,
-			"%s is not the config.json of a team; nothing was changed. Mend the file, or remove the bridge",
+			"%s is not the config.json of a team; nothing was changed. Repair the file, or remove the bridge",
 			dir.Path(name))
 	}
 	return c, nil

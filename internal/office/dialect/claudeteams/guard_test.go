@@ -64,6 +64,6 @@ func TestGuardedFrames(t *testing.T) {
 func TestMembersWithQuotes(t *testing.T) {
 	h := newTeamHQ(t)
 	before := h.read(h.Dir + "/config.json")
-	h.refused(mail.Invalid, "nobody was added", "team", "add", "parser", `e"><b`)
+	h.refused(mail.Invalid, "No member was added", "team", "add", "parser", `e"><b`)
 	wantDiff(t, before, h.read(h.Dir+"/config.json"))
 }

@@ -152,7 +152,8 @@ func (t *team) open(kind, id string) (handshake, error) {
 			kind, id, open)
 	case superseded:
 		return found, mail.Errorf(mail.Conflict,
-			"the %s request %s is from before %s joined: it was for another of that name; %s. Nothing was sent", kind,
+			"the %s request %s is older than %s: it was for a former member of that name; %s. Nothing was sent",
+			kind,
 			id, found.Member, open)
 	}
 	return found, mail.Errorf(mail.Conflict, "the %s request %s was %s already; %s. Nothing was sent", kind, id,
@@ -182,7 +183,7 @@ func requestID(kind, member string, now mail.Time) string {
 func fresh(id string) func(*inbox) error {
 	return func(b *inbox) error {
 		if slices.ContainsFunc(b.frames(), func(f letterBy) bool { return f.request() == id }) {
-			return mail.Errorf(mail.Conflict, "the request %s was made already; nothing was sent", id)
+			return mail.Errorf(mail.Conflict, "the request %s exists already; nothing was sent", id)
 		}
 		return nil
 	}
@@ -198,7 +199,7 @@ func asking(ask func(*team, context.Context, string) error, answer func(*team, c
 		case "approve", "reject":
 			return answer(t, ctx, v.Args[2], v.Args[1] == "approve")
 		}
-		return mail.Errorf(mail.Invalid, "%q is neither request nor approve nor reject", v.Args[1])
+		return mail.Errorf(mail.Invalid, "%q is not valid; use request, approve or reject", v.Args[1])
 	})
 }
 
@@ -210,9 +211,9 @@ func (t *team) verifies(m member) bool {
 }
 
 func (t *team) unsigned(to member) error {
-	return mail.Errorf(mail.Denied, "%s takes this only with the lead's signature (lead_sig), which nobody but the "+
-		"Claude Code session that leads team %s can make: nothing was sent. Let that session do it, or write to it "+
-		"with: pennypost team send %s %s TEXT --agent %s", to.name, t.config.name, t.name, t.config.lead, to.name)
+	return mail.Errorf(mail.Denied, "%s accepts this only with the lead's signature (lead_sig), which only the "+
+		"Claude Code session that leads team %s can make: nothing was sent. Ask that session with: pennypost team "+
+		"send %s %s TEXT --agent %s", to.name, t.config.name, t.name, t.config.lead, to.name)
 }
 
 func (t *team) askShutdown(ctx context.Context, name string) error {
@@ -229,7 +230,7 @@ func (t *team) askShutdown(ctx context.Context, name string) error {
 			"%s leads team %s and cannot be shut down; nothing was sent. Delete the team instead", to.name,
 			t.config.name)
 	case from.name != t.config.lead:
-		return mail.Errorf(mail.Denied, "only %s, who leads team %s, asks members to end; nothing was sent",
+		return mail.Errorf(mail.Denied, "only %s, the lead of team %s, can ask members to end; nothing was sent",
 			t.config.lead, t.config.name)
 	case t.verifies(to):
 		return t.unsigned(to)
@@ -321,7 +322,7 @@ func (t *team) askPlan(ctx context.Context, text string) error {
 	}
 	switch {
 	case from.name == lead.name:
-		return mail.Errorf(mail.Invalid, "%s would ask itself; nothing was sent", from.name)
+		return mail.Errorf(mail.Invalid, "%s cannot ask itself; nothing was sent", from.name)
 	case !from.planMode:
 		return mail.Errorf(mail.Denied,
 			"the plans of %s need no approval: planModeRequired is not set. Nothing was sent", from.name)
@@ -369,7 +370,8 @@ func (t *team) answerPlan(ctx context.Context, id string, yes bool) error {
 		return err
 	}
 	if from.name != t.config.lead {
-		return mail.Errorf(mail.Denied, "only %s, who leads team %s, answers plans; nothing was sent", t.config.lead,
+		return mail.Errorf(mail.Denied, "only %s, the lead of team %s, can answer plans; nothing was sent",
+			t.config.lead,
 			t.config.name)
 	}
 	to, err := t.member(h.Member)

@@ -100,8 +100,8 @@ func (b *inbox) take(text []byte, written mail.Time) error {
 	}
 	blank := isBlank(text)
 	if !ok && !blank {
-		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays as it is, and nothing is "+
-			"written to it until somebody mends it", b.path())
+		return mail.Errorf(mail.Unavailable, "%s is not a JSON array of messages. It stays unchanged, and nothing "+
+			"is written to it until it is repaired", b.path())
 	}
 	if known == 0 {
 		b.letters, b.counts, b.clock = nil, make(map[mail.ID]int), 0

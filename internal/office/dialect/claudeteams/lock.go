@@ -82,7 +82,7 @@ func (l locker) hold(dir confined.Dir, name string, f func(confirm func() error)
 }
 
 func lost(path string) error {
-	return mail.Errorf(mail.Unavailable, "the lock of %s was taken away; nothing was written there. Try again", path)
+	return mail.Errorf(mail.Unavailable, "the lock of %s was lost; nothing was written there. Try again", path)
 }
 
 // acquire makes the lock and returns the flock on it. Nil: the system cannot lock directories, and the lock's time
@@ -95,7 +95,8 @@ func (l locker) acquire(dir confined.Dir, name, lock string) (*durable.Lock, err
 		case err == nil || !errors.Is(err, fs.ErrExist):
 			return own, err
 		case try == l.tries:
-			return nil, mail.Errorf(mail.Unavailable, "somebody holds the lock of %s; nothing was written there. Try "+
+			return nil, mail.Errorf(mail.Unavailable, "another process holds the lock of %s; nothing was written "+
+				"there. Try "+
 				"again", dir.Path(name))
 		}
 		if !pause.For(l.ctx, wait/2+rand.N(wait/2+1)) {

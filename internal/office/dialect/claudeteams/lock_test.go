@@ -313,7 +313,7 @@ func TestLock(t *testing.T) {
 	t.Run("somebody else's, fresh", func(t *testing.T) {
 		at := foreign(5 * time.Second)
 		err := add(t.Context())
-		if mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "somebody holds the lock") {
+		if mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "another process holds the lock") {
 			t.Errorf("add: %v", err)
 		}
 		if info, err := os.Stat(dir); err != nil || !info.ModTime().Equal(at) {

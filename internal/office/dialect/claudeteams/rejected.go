@@ -33,7 +33,7 @@ func (b *box) bad(to *dialect.BadLines) {
 		return
 	}
 	if b.odd > 0 {
-		to.Add(b.path(), 0, fmt.Errorf("%d of its messages are by or for somebody whose name cannot be one", b.odd),
+		to.Add(b.path(), 0, fmt.Errorf("%d of its messages have an invalid sender or recipient name", b.odd),
 			nil)
 	}
 	if b.rejected() == 0 {

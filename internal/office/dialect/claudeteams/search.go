@@ -83,7 +83,7 @@ func (s *search) walk(dir string) error {
 				s.skip(s.root.Path(path), err.Error())
 			}
 		case e.Type()&fs.ModeSymlink != 0:
-			s.skip(s.root.Path(path), "it is a link, and links are not followed here")
+			s.skip(s.root.Path(path), "it is a link, and links are not followed")
 		case isJSON && base != "" && base[0] != '.': // a killed writer leaves names with a dot
 			s.take(dir, base)
 		}

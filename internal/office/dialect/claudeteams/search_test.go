@@ -95,12 +95,12 @@ func TestImportTree(t *testing.T) {
 	}, got)
 	wantDiff(t, []string{
 		"Skipped: .claude/teams/bare/inboxes/torn.json: it is not a JSON array of messages",
-		"Skipped: .claude/teams/mixed/inboxes/team-lead.json: its entry 2 is no message: it is not an object",
-		"Skipped: .claude/teams/mixed/inboxes/team-lead.json: its entry 3 is no message: it has no text",
-		"Skipped: 3 other JSON files, in which there is no array.",
+		"Skipped: .claude/teams/mixed/inboxes/team-lead.json: its entry 2 is not a message: it is not an object",
+		"Skipped: .claude/teams/mixed/inboxes/team-lead.json: its entry 3 is not a message: it has no text",
+		"Skipped: 3 other JSON files without an array.",
 		"Skipped: empty.json: it holds no message",
 		"Skipped: flat/config-not.json: it is not the config.json of a team",
-		"Skipped: linked: it is a link, and links are not followed here",
+		"Skipped: linked: it is a link, and links are not followed",
 		"Skipped: numbers.json: none of its entries is a message; of the first, it is not an object",
 	}, slices.Sorted(strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(skipped, dir+"/", "")), "\n")))
 	if n := len(h.History()); n != 10 {

@@ -22,8 +22,8 @@ func task(ctx context.Context, t *team, v *dialect.Invocation) error {
 		return err
 	}
 	if !t.config.ours() {
-		return mail.Errorf(mail.Denied, "team %s is run by Claude Code, which alone keeps its tasks; nothing was "+
-			"changed. Write to a member with: pennypost team send", t.config.name)
+		return mail.Errorf(mail.Denied, "team %s is run by Claude Code, and only Claude Code changes its tasks; "+
+			"nothing was changed. Write to a member with: pennypost team send", t.config.name)
 	}
 	owner := v.Text("owner")
 	if owner != "" {
@@ -47,7 +47,7 @@ func task(ctx context.Context, t *team, v *dialect.Invocation) error {
 		ID    string `json:"id"`
 		Owner string `json:"owner,omitempty"`
 	}{id, owner}, "Task %s%s.", id, map[bool]string{true: " is " + owner + "'s",
-		false: " stands in the list"}[owner != ""])
+		false: " is in the list"}[owner != ""])
 }
 
 // announce tells a member that a task is assigned to it. Members also assign tasks to themselves.
@@ -88,14 +88,14 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 		}
 	}
 	if id != sanitise(id) || len(id) > mail.MaxName {
-		return "", nil, mail.Errorf(mail.Invalid, "%q cannot be the id of a task; use letters, digits, '_' and '-'",
+		return "", nil, mail.Errorf(mail.Invalid, "%q is not a valid task id; use letters, digits, '_' and '-'",
 			id)
 	}
 	text, err := confined.At(t.tasks).ReadFile(id + ".json")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if v.Text("subject") == "" {
-			return "", nil, mail.Errorf(mail.Invalid, "there is no task %s in team %s, and a new one needs --subject",
+			return "", nil, mail.Errorf(mail.Invalid, "no task %s in team %s; a new one needs --subject",
 				id, t.config.name)
 		}
 		o = object{}.set("id", quote(id)).set("subject", quote(v.Text("subject"))).set("description",
@@ -109,7 +109,7 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 	}
 	o, ok := parseObject(text)
 	if !ok {
-		return "", nil, mail.Errorf(mail.Unavailable, "%s is not a task; it stays as it is",
+		return "", nil, mail.Errorf(mail.Unavailable, "%s is not a task; it stays unchanged",
 			filepath.Join(t.tasks, id+".json"))
 	}
 	for _, name := range []string{"subject", "description", "owner"} {
@@ -143,7 +143,7 @@ func turnEnd(ctx context.Context, t *team, v *dialect.Invocation) error {
 		return err
 	}
 	if from.name == lead.name {
-		return mail.Errorf(mail.Invalid, "%s is the lead, and would tell itself; nothing was sent", from.name)
+		return mail.Errorf(mail.Invalid, "%s is the lead, and cannot notify itself; nothing was sent", from.name)
 	}
 	why := "available"
 	if v.Switch("interrupted") {

@@ -62,7 +62,7 @@ func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, er
 	t.config, err = readConfig(t.files(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, mail.Errorf(mail.NotFound,
-			"there is no team %q: %s has no config.json.%s Make a team with: pennypost team create NAME", arg, t.dir,
+			"no team %q: %s has no config.json.%s Make a team with: pennypost team create NAME", arg, t.dir,
 			t.others())
 	}
 	if t.config.name != "" {
@@ -177,7 +177,7 @@ func (t *team) sync(ctx context.Context) error {
 	}
 	st, err := svc.SyncBridge(ctx, b.ID)
 	if err == nil && st.Failing != "" {
-		_, err = fmt.Fprintf(t.v.Stderr, "It stands in the team's files, but the bridge %s fails: %s\n", b.ID,
+		_, err = fmt.Fprintf(t.v.Stderr, "It is in the team's files, but the bridge %s fails: %s\n", b.ID,
 			st.Failing)
 	}
 	return err
@@ -207,7 +207,7 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 	}
 	if strings.ContainsAny(v.Args[0], `/\`) {
 		return mail.Errorf(mail.Invalid,
-			"%q is not the name of a team; where it lies is decided by $CLAUDE_CONFIG_DIR", v.Args[0])
+			"%q is not a team name; $CLAUDE_CONFIG_DIR decides the directory", v.Args[0])
 	}
 	if _, err := v.As(ctx, mail.User); err != nil { // check before anything is made
 		return err
@@ -215,7 +215,7 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 	list, _ := os.ReadDir(filepath.Dir(t.dir))
 	for _, d := range list {
 		if sameFile(d.Name(), t.name) {
-			return mail.Errorf(mail.Conflict, "there is a team in %s already; nothing was made. Choose another name",
+			return mail.Errorf(mail.Conflict, "%s already has a team; nothing was made. Choose another name",
 				filepath.Join(filepath.Dir(t.dir), d.Name()))
 		}
 	}
@@ -254,12 +254,13 @@ func (t *team) free(c *config, name string) error {
 	}
 	if fence.Quoted(name) != name {
 		return mail.Errorf(mail.Invalid,
-			"%q has a quote or an angle bracket in it, which no member may have; nobody was added", name)
+			"%q has a quote or an angle bracket; remove it. No member was added", name)
 	}
 	for _, m := range c.members {
 		if sameFile(m.name, name) {
 			return mail.Errorf(mail.Conflict,
-				"%q would have the same inbox as %q, %s.json; nobody was added. Choose another name", name, m.name,
+				"%q would have the same inbox as %q, %s.json; no member was added. Choose another name", name,
+				m.name,
 				sanitise(m.name))
 		}
 	}
@@ -267,7 +268,7 @@ func (t *team) free(c *config, name string) error {
 	for _, base := range bases {
 		if sameFile(base, name) && base != sanitise(name) {
 			return mail.Errorf(mail.Conflict,
-				"%q would have the same inbox as a former member, %s.json; nobody was added. Choose another name",
+				"%q would have the same inbox as a former member, %s.json; no member was added. Choose another name",
 				name, base)
 		}
 	}
@@ -308,11 +309,12 @@ func add(ctx context.Context, t *team, v *dialect.Invocation) error {
 func (t *team) mayChange(ctx context.Context) error {
 	if !t.config.ours() {
 		return mail.Errorf(mail.Denied,
-			"team %s is run by Claude Code, which alone says who is in it; nothing was changed", t.config.name)
+			"team %s is run by Claude Code, and only Claude Code changes its members; nothing was changed",
+			t.config.name)
 	}
 	caller, err := t.v.Caller(ctx)
 	if err == nil && caller != mail.User && !called(caller, t.config.lead, t.name) {
-		err = mail.Errorf(mail.Denied, "only the user and %s say who is in team %s; nothing was changed",
+		err = mail.Errorf(mail.Denied, "only the user and %s can change the members of team %s; nothing was changed",
 			t.config.lead, t.config.name)
 	}
 	return err
@@ -333,10 +335,10 @@ func send(ctx context.Context, t *team, v *dialect.Invocation) error {
 	case strings.TrimSpace(text) == "":
 		return mail.Errorf(mail.Invalid, "the text is empty; nothing was sent")
 	case from.name == to.name:
-		return mail.Errorf(mail.Invalid, "%s would write to itself; nothing was sent", from.name)
+		return mail.Errorf(mail.Invalid, "%s cannot write to itself; nothing was sent", from.name)
 	case v.Given["summary"] && strings.TrimSpace(v.Text("summary")) == "":
 		return mail.Errorf(mail.Invalid,
-			"the summary is empty; nothing was sent. Leave it out, or say what the text is about")
+			"the summary is empty; nothing was sent. Omit it, or give the topic of the text")
 	case len(text) > mail.MaxBody:
 		return mail.Errorf(mail.TooLarge, "the text is %d bytes long; at most %d are allowed. Nothing was sent",
 			len(text), mail.MaxBody)

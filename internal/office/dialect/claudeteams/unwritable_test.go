@@ -53,12 +53,12 @@ func TestUnwritableInbox(t *testing.T) {
 		"Claude Code has the lock": {
 			func(h *hq, inbox string) { h.must(os.Mkdir(inbox+".lock", 0o755)) },
 			func(h *hq, inbox string) { h.must(os.Remove(inbox + ".lock")) },
-			"somebody holds the lock of",
+			"another process holds the lock of",
 		},
 		"a file is where the lock belongs": {
 			func(h *hq, inbox string) { h.write(inbox+".lock", "") },
 			func(h *hq, inbox string) { h.must(os.Remove(inbox + ".lock")) },
-			"somebody holds the lock of",
+			"another process holds the lock of",
 		},
 		"a directory is in its place": {
 			func(h *hq, inbox string) { h.must(os.MkdirAll(filepath.Join(inbox, "x"), 0o700)) },

@@ -291,9 +291,9 @@ func TestTurnEnd(t *testing.T) {
 			t.Errorf("it shows %s", out)
 		}
 	})
-	h.refused(mail.Invalid, "would tell itself", "team", "turn-end", "parser", "--agent", "team-lead")
+	h.refused(mail.Invalid, "cannot notify itself", "team", "turn-end", "parser", "--agent", "team-lead")
 	h.refused(mail.Invalid, "--agent", "team", "turn-end", "parser")
-	h.refused(mail.Denied, "cannot speak for", "team", "turn-end", "parser", "--agent", "reader", "--as", "writer")
+	h.refused(mail.Denied, "cannot act as", "team", "turn-end", "parser", "--agent", "reader", "--as", "writer")
 }
 
 func TestTasks(t *testing.T) {
@@ -338,7 +338,7 @@ func TestTasks(t *testing.T) {
 }`, h.read(filepath.Join(h.Dir, "../../tasks/parser/1.json")))
 	})
 	h.refused(mail.NotFound, "not a member", "team", "task", "parser", "--subject", "x", "--owner", "nobody")
-	h.refused(mail.Invalid, "cannot be the id", "team", "task", "parser", "--subject", "x", "--id", "../x")
+	h.refused(mail.Invalid, "not a valid task id", "team", "task", "parser", "--subject", "x", "--id", "../x")
 	h.refused(mail.Invalid, "needs --subject", "team", "task", "parser", "--id", "7")
 }
 
@@ -373,16 +373,16 @@ func TestShutdown(t *testing.T) {
 	h.refused(mail.Denied, "cannot be shut down", "team", "shutdown", "parser", "request", "team-lead")
 	h.refused(mail.Denied, "only team-lead", "team", "shutdown", "parser", "request", "reader", "--as", "writer")
 	h.refused(mail.NotFound, "not a member", "team", "shutdown", "parser", "request", "nobody")
-	h.refused(mail.Invalid, "neither request nor", "team", "shutdown", "parser", "maybe", "x")
+	h.refused(mail.Invalid, "use request, approve or reject", "team", "shutdown", "parser", "maybe", "x")
 	h.Advance(time.Second)
 	id = requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader"))
 	t.Run("requests of one millisecond", func(t *testing.T) {
-		h.refused(mail.Conflict, "made already", "team", "shutdown", "parser", "request", "reader")
+		h.refused(mail.Conflict, "exists already", "team", "shutdown", "parser", "request", "reader")
 	})
 	t.Run("only who was asked answers", func(t *testing.T) {
 		h.refused(mail.Denied, "cannot answer it", "team", "shutdown", "parser", "approve", id, "--as", "writer")
 		h.Register("stranger")
-		h.refused(mail.Denied, "cannot speak for", "team", "shutdown", "parser", "approve", id, "--as", "stranger")
+		h.refused(mail.Denied, "cannot act as", "team", "shutdown", "parser", "approve", id, "--as", "stranger")
 	})
 	t.Run("CC-18 X5 approval removes the worker and keeps its inbox", func(t *testing.T) {
 		h.verb("team", "shutdown", "parser", "approve", id, "--as", "reader")
@@ -412,7 +412,7 @@ func TestShutdown(t *testing.T) {
 		if cut != nil {
 			t.Fatal(cut)
 		}
-		h.refused(mail.Conflict, "from before reader joined", "team", "shutdown", "parser", "approve", old, "--as",
+		h.refused(mail.Conflict, "is older than reader", "team", "shutdown", "parser", "approve", old, "--as",
 			"reader")
 		if out := h.verb("team", "show", "parser"); !strings.Contains(out, "shutdown of reader: superseded  "+old) {
 			t.Errorf("it shows %s", out)
@@ -560,7 +560,7 @@ func TestRefusals(t *testing.T) {
 	h.refused(mail.TooLarge, "at most", "team", "send", "parser", "reader", strings.Repeat("x", mail.MaxBody+1))
 	h.refused(mail.NotFound, "There are parser.", "team", "send", "parsr", "reader", "x")
 	h.refused(mail.Conflict, "already", "team", "create", "Parser")
-	h.refused(mail.Invalid, "not the name of a team", "team", "create", "../up")
+	h.refused(mail.Invalid, "not a team name", "team", "create", "../up")
 	h.refused(mail.Denied, "only the user and team-lead", "team", "add", "parser", "x", "--as", "reader")
 	t.Run("X9 names that share a file", func(t *testing.T) {
 		h.verb("team", "add", "parser", "a.b")
@@ -709,7 +709,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("the room has %d messages", n)
 		}
 	})
-	h.refused(mail.NotFound, "holds no team", "team", "import", t.TempDir())
+	h.refused(mail.NotFound, "no team in", "team", "import", t.TempDir())
 	h.refused(mail.NotFound, "no directory", "team", "import", filepath.Join(dir, "nowhere"))
 }
 

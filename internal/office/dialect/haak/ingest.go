@@ -46,13 +46,13 @@ func entitiesVerb(limit dialect.Flag) dialect.Verb {
 	return dialect.Verb{
 		Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1,
 		Run: speaking("", runEntities),
-		Long: "With --new it prints those of the messages that it has not printed with --new before, the oldest " +
-			"first, from the archive too. Where it is it notes in data/agent-mailbox-ingested.jsonl once they are " +
-			"printed. So a librarian who runs it again and again, or another in its place, registers each message " +
-			"once, and one that is broken off gets the same again.",
+		Long: "With --new it prints the messages that it has not printed with --new before, oldest first, even " +
+			"from the archive. After printing, it notes its position in data/agent-mailbox-ingested.jsonl. So a " +
+			"librarian that runs it repeatedly registers each message once, and after an interruption gets the same " +
+			"messages again.",
 		Example: "pennypost haak entities --new --json",
 		Flags: []dialect.Flag{limit,
-			toggle("new", "only what was not printed with --new yet; all of it, unless --limit says how many")},
+			toggle("new", "only messages not printed with --new before, at most --limit")},
 	}
 }
 
@@ -104,7 +104,7 @@ func (e *entity) print(w io.Writer) error {
 // ingest prints the messages since the last time and records the last one.
 func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	if len(v.Args) > 0 {
-		return mail.Errorf(mail.Invalid, "--new finds out which messages are new; leave the ids away")
+		return mail.Errorf(mail.Invalid, "--new finds the new messages itself; omit the ids")
 	}
 	done := ingested(v.Project)
 	after, err := place(ctx, svc, done)

@@ -163,16 +163,16 @@ func (r *roster) notes(a mail.Address) []string {
 		}
 	case mail.ToRole:
 		if len(r.holders(a)) == 0 && !r.ever(a.Value()) {
-			return []string{"no such role yet: nobody has the role " + a.Value() +
-				"; the message waits until somebody takes it"}
+			return []string{"no such role yet: no session has the role " + a.Value() +
+				"; the message waits until one takes it"}
 		}
 		if len(r.holders(a)) == 0 {
-			return []string{"nobody alive holds the role " + a.Value() + "; the message waits until somebody does"}
+			return []string{"nobody alive holds the role " + a.Value() + "; the message waits until a session does"}
 		}
 	case mail.ToTag:
 		if len(r.holders(a)) == 0 {
 			return []string{"nobody alive carries " + string(a) +
-				" now; whoever does before the message expires will see it"}
+				" now; a session that does before the message expires will see it"}
 		}
 	}
 	return nil
@@ -235,12 +235,12 @@ func (r *roster) channel(name string) (string, error) {
 		return tag, err
 	case len(names) == 0:
 		return "", mail.Errorf(mail.NotFound,
-			"there is no channel %s: nobody carries a tag. Name the tag, such as project:%s", name, word)
+			"no channel %s: no tags are in use. Name the tag, such as project:%s", name, word)
 	}
 	nearest := policy.Nearest(word, names, 3)
 	if len(nearest) == 0 {
 		nearest = names
 	}
-	return "", mail.Errorf(mail.NotFound, "there is no channel %s; there is %s. Or name the tag, such as project:%s",
+	return "", mail.Errorf(mail.NotFound, "no channel %s; the nearest are %s. Or name the tag, such as project:%s",
 		name, strings.Join(nearest, ", "), word)
 }

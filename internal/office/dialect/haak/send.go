@@ -103,7 +103,7 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 	}
 	if v.Given["ttl-hours"] && d.ttlHours <= 0 {
 		return mail.Errorf(mail.Invalid,
-			"--ttl-hours is %d; give the hours until the message expires, or leave it out", d.ttlHours)
+			"--ttl-hours is %d; give the hours until the message expires, or omit it", d.ttlHours)
 	}
 	if n := len(strings.Fields(d.body)); v.Switch("strict") && n > maxWordCount {
 		return mail.Errorf(mail.TooLarge,

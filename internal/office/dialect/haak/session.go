@@ -17,23 +17,23 @@ func sessionVerbs() []dialect.Verb {
 		{
 			Path:  "check-mailbox",
 			Short: "Print a session's unread mail and mark it read; for a hook at session start", Run: runCheck,
-			Long: "Prints nothing if there is nothing, and never fails. It works without the post office too, from " +
-				"the files in data/.",
+			Long: "Prints nothing if there is no mail, and never fails. It works even without the post office, " +
+				"from the files in data/.",
 			Flags: []dialect.Flag{session},
 		},
 		{
 			Path: "session-end", Short: "Note that a session has ended; for a hook at session end", Run: runEnd,
-			Long: "Sends what the session kept for later. Its unread mail stays unread, and what is for a role " +
-				"waits for the other holders or the next one. A frozen session stays frozen. It never fails.",
+			Long: "Sends the mail that the session kept for later. Its unread mail stays unread, and mail for a " +
+				"role waits for the other holders or the next one. A frozen session stays frozen. It never fails.",
 			Flags: []dialect.Flag{session},
 		},
 		{
-			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session",
+			Path: "bye", Short: "Send mail kept for later, print the last mail, and bury the session",
 			Writes: true, Run: closing(bye),
-			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
+			Flags: []dialect.Flag{session, text("summary", "its last report, one `LINE`")},
 		},
 		{
-			Path: "checkpoint", Short: "Send what was kept for later, print the mail, and freeze the session",
+			Path: "checkpoint", Short: "Send mail kept for later, print the mail, and freeze the session",
 			Writes: true, Run: closing(checkpoint),
 			Flags: []dialect.Flag{session, toggle("keep-live", "do not freeze it")},
 		},

@@ -18,10 +18,9 @@ func tools() []dialect.Tool {
 		{
 			Name:  "send_message",
 			Title: "Send a message",
-			Description: "Send mail to another agent: to a session by its id, to whoever holds a role " +
-				"(\"architect\"), to all who carry a tag " +
-				"(\"project:inscription\"), to \"all\" or to \"user\". Keep it under 500 words: this is mail, not a " +
-				"document.",
+			Description: "Send mail to another agent: to a session by its id, to the holders of a role " +
+				"(\"architect\"), to all with a tag (\"project:inscription\"), to \"all\" or to \"user\". Keep it " +
+				"under 500 words: this is mail, not a document.",
 			Input: `{"type":"object","properties":{` +
 				`"to":{"type":["string","array"],"items":{"type":"string"},` +
 				`"description":"session id, role, tag, all or user, or a list of them: each reader gets it once"},` +
@@ -33,8 +32,8 @@ func tools() []dialect.Tool {
 		{
 			Name:  "read_mailbox",
 			Title: "Read the mailbox",
-			Description: "Show your unread mail, oldest first, and mark it read. If there is more than an answer " +
-				"holds (20 KB, or one letter that is longer), call it again.",
+			Description: "Show your unread mail, oldest first, and mark it read. If one answer (20 KB, or one " +
+				"longer letter) does not hold all, call it again.",
 			Input:   `{"type":"object","properties":{},"additionalProperties":false}`,
 			Letters: true, Run: dialect.With(toolRead),
 			Given: markGiven,
@@ -62,7 +61,7 @@ type sendParams struct {
 
 func toolSend(ctx context.Context, c *dialect.Call, args sendParams) (any, error) {
 	if args.To == nil || args.Subject == nil || args.Body == nil {
-		return nil, mail.Errorf(mail.Invalid, "to, subject and body are all needed; nothing was sent")
+		return nil, mail.Errorf(mail.Invalid, "to, subject and body are required; nothing was sent")
 	}
 	all, err := send(ctx, c.Service, draft{to: string(*args.To), subject: *args.Subject, body: *args.Body})
 	if err != nil {
@@ -142,7 +141,7 @@ func readoutOf(ctx context.Context, c *dialect.Call, items []mail.Item, known se
 			out.Messages[i] = shownOf(&s.Items[i].Message, known)
 		}
 		if n := len(s.Items); n < len(items) || s.AnyCut() {
-			out.Note = fmt.Sprintf("%d of %d are shown. For more call read_mailbox again; what is long comes last, "+
+			out.Note = fmt.Sprintf("%d of %d shown. For more, call read_mailbox again; a long letter comes last, "+
 				"alone. pennypost haak check-mailbox prints them and marks them read.", n, len(items))
 		}
 		return out

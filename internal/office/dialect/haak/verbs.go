@@ -55,9 +55,9 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 				toggle("unread-only", "only what it has not read")},
 		},
 		{
-			Path: "mailbox list", Short: "List messages of all sessions, whoever they are for", Run: inRoster(runList),
+			Path: "mailbox list", Short: "List the messages of all sessions", Run: inRoster(runList),
 			Flags: []dialect.Flag{
-				toggle("all", "expired ones too, and as many as there are"),
+				toggle("all", "even expired ones, without a limit"),
 				text("session-id", "only mail from and for a `SESSION`"),
 				text("channel", "only mail to a `TAG`: #inscription"),
 				text("thread", "the conversation of message `ID`, as a tree"), limit,
@@ -75,7 +75,7 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 		{
 			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive",
 			Writes: true, Run: dialect.ForUser(runArchive),
-			Long: "The mailbox file is kept under 1,000 messages by itself; this looks at it now and says how it " +
+			Long: "The mailbox file is kept under 1,000 messages automatically; this checks it now and reports the " +
 				"stands.",
 		},
 		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it",
@@ -89,7 +89,7 @@ func runRead(ctx context.Context, v *dialect.Invocation, svc mail.Service, name 
 	items, err := inbox(ctx, svc, !v.Switch("unread-only"))
 	if mail.CodeOf(err) == mail.NotFound {
 		return mail.Errorf(mail.NotFound,
-			"%v. A session is put on the roster by: pennypost haak roster register --session-id %s", err, name)
+			"%v. To put a session on the roster: pennypost haak roster register --session-id %s", err, name)
 	}
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func runArchive(ctx context.Context, v *dialect.Invocation, svc mail.Service) er
 			return err
 		}
 		if st.Failing != "" {
-			return mail.Errorf(mail.Unavailable, "the files in %s cannot be kept: %s", dataDir(b.Dir), st.Failing)
+			return mail.Errorf(mail.Unavailable, "the files in %s cannot be synced: %s", dataDir(b.Dir), st.Failing)
 		}
 		fmt.Fprintf(v.Stdout, "%s: %d messages before, %d now\n", openPath(b.Dir), before, after)
 		if st.Notice != "" {
@@ -230,7 +230,7 @@ func runArchive(ctx context.Context, v *dialect.Invocation, svc mail.Service) er
 	}
 	if !found {
 		return mail.Errorf(mail.NotFound,
-			"the room has no mailbox of haak. Add one with: pennypost bridge add haak DIR")
+			"the room has no HAAK mailbox. Add one with: pennypost bridge add haak DIR")
 	}
 	return nil
 }

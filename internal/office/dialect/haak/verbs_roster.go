@@ -15,14 +15,14 @@ func rosterVerbs() []dialect.Verb {
 	session := needed("session-id", "the `SESSION`")
 	about := []dialect.Flag{
 		session, text("role", "the `ROLE` that it holds"),
-		text("tags", "its `TAGS`, with commas: project:inscription,concern:governance"),
-		text("summary", "what it works on, one `LINE`"), text("parent-session", "the `SESSION` that began it"),
+		text("tags", "its `TAGS`, separated by commas: project:inscription,concern:governance"),
+		text("summary", "what it works on, one `LINE`"), text("parent-session", "the `SESSION` that started it"),
 	}
 	return []dialect.Verb{
 		{Path: "roster register", Short: "Put a session on the roster", Writes: true, Flags: about,
 			Run: registering(runRegister)},
 		{
-			Path: "roster update", Short: "Change what the roster says of a session", Writes: true,
+			Path: "roster update", Short: "Change a session's entry on the roster", Writes: true,
 			Run:   registering(runUpdate),
 			Flags: append(slices.Clone(about), text("state", "`STATE`: live, frozen or dead")),
 		},
@@ -30,11 +30,11 @@ func rosterVerbs() []dialect.Verb {
 			Flags: []dialect.Flag{session}, Run: registering(freeze)},
 		{
 			Path: "roster bury", Short: "Note that a session is dead", Writes: true, Run: registering(bury),
-			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
+			Flags: []dialect.Flag{session, text("summary", "its last report, one `LINE`")},
 		},
 		{
 			Path: "roster clean", Short: "Take dead sessions off the roster", Writes: true, Run: inRoster(runClean),
-			Flags: []dialect.Flag{toggle("all", "agents of other kinds that are gone too; their tokens end")},
+			Flags: []dialect.Flag{toggle("all", "other agents that have gone, too; their tokens end")},
 		},
 		{Path: "roster show", Short: "Print the roster",
 			Flags: []dialect.Flag{text("session-id", "only this `SESSION`")}, Run: inRoster(runShow)},
@@ -155,7 +155,7 @@ func mayResume(ctx context.Context, v *dialect.Invocation, a *mail.Agent) error 
 	}
 	if caller, err := v.Caller(ctx); err != nil || caller != mail.User {
 		return mail.Errorf(mail.Denied,
-			"%s is frozen, and only the person may wake a frozen session: nothing was changed", a.Name)
+			"%s is frozen, and only the person may wake a frozen session. Nothing was changed", a.Name)
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func runShow(_ context.Context, v *dialect.Invocation, _ mail.Service, r *roster
 		full, ok := r.typed()(one)
 		if !ok {
 			return mail.Errorf(mail.NotFound,
-				"there is no session %q on the roster. They are listed by: pennypost haak roster show", one)
+				"no session %q on the roster. To list the sessions: pennypost haak roster show", one)
 		}
 		agents = []mail.Agent{*r.find(full)}
 		if v.JSON {

@@ -197,7 +197,7 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 	text, ok := dialect.Unquote(o.Value(contentNames[:]...))
 	if !ok || m.Sent <= 0 || len(m.To) == 0 || len(m.To) > mail.MaxRecipients {
 		return m, nil, mail.Errorf(mail.Invalid,
-			"the line has no content, lies before 1970, or has no recipients or too many")
+			"the line has no content, a time before 1970, no recipients or too many")
 	}
 	m.Body = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	if parent := o.Text("thread"); parent != "" {

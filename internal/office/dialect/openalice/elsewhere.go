@@ -87,7 +87,7 @@ func (d *Documents) Open(ctx context.Context, room mail.RoomName, m *mail.Messag
 func (d *Documents) Answer(ctx context.Context, office mail.Office, text []byte) ([]byte, error) {
 	var ask request
 	if err := jsonx.Unmarshal(text, &ask); err != nil {
-		return nil, mail.Errorf(mail.Invalid, "the request for a document is not understood: %v", err)
+		return nil, mail.Errorf(mail.Invalid, "invalid request for a document: %v", err)
 	}
 	svc, err := office.Room(ctx, ask.Room, mail.User)
 	if err != nil {
@@ -98,7 +98,7 @@ func (d *Documents) Answer(ctx context.Context, office mail.Office, text []byte)
 		return nil, err
 	}
 	if ask.N < 0 || ask.N >= len(it.Docs) {
-		return nil, mail.Errorf(mail.NotFound, "the message %s names no such document", ask.Message)
+		return nil, mail.Errorf(mail.NotFound, "the message %s has no such document", ask.Message)
 	}
 	all, err := svc.Workspaces(ctx)
 	if err != nil {

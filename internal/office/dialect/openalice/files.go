@@ -77,7 +77,7 @@ func (f *files) Read(context.Context) (dialect.News, error) {
 	}
 	f.unconfirmed = !news.Empty()
 	if err := f.saveSeen(false); err != nil { // not a reason to hold back the news
-		f.opts.Log.Warn("what was seen is not written down", "err", err)
+		f.opts.Log.Warn("marks not saved", "err", err)
 	}
 	return news, nil
 }
@@ -87,7 +87,7 @@ func (f *files) notice() string {
 	var all []string
 	if n := len(f.lost); n > 0 {
 		all = append(all, fmt.Sprintf(
-			"%d entries are gone from %s, which was cut, damaged or replaced: they stay in the room.", n,
+			"%d entries are missing in %s, which was truncated, damaged or replaced: they remain in the room.", n,
 			f.entries.Path()))
 	}
 	if f.badMarks != nil {

@@ -125,7 +125,7 @@ func TestStrangers(t *testing.T) {
 			b.expect("a m z")
 			change(b)
 			b.expect("a m z")
-			if st := b.Sync(); !strings.Contains(st.Notice, "are gone from") {
+			if st := b.Sync(); !strings.Contains(st.Notice, "are missing in") {
 				t.Errorf("%s: the notice is %q", name, st.Notice)
 			}
 			b.restart()
@@ -195,7 +195,7 @@ func TestStrangers(t *testing.T) {
 		b.write("read-state.json", "{broken")
 		b.route(200, "PUT", "/api/inbox/"+id+"/read", "")
 		if st := b.Sync(); b.file("read-state.json") != "{broken" ||
-			!strings.Contains(st.Failing, "cannot be understood") || st.Rejected != 1 {
+			!strings.Contains(st.Failing, "stays unchanged") || st.Rejected != 1 {
 			t.Errorf("%s, and the bridge fares %+v", b.file("read-state.json"), st)
 		}
 		b.write("read-state.json", `{"version":1,"read":{}}`)

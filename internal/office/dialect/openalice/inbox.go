@@ -298,7 +298,7 @@ func find(ctx context.Context, rooms []InRoom, id string) (in []InRoom, first ma
 		}
 	}
 	if len(in) == 0 {
-		return nil, first, mail.Errorf(mail.NotFound, "there is no entry %q in the inbox", id)
+		return nil, first, mail.Errorf(mail.NotFound, "no entry %q in the inbox", id)
 	}
 	return in, first, nil
 }
@@ -314,7 +314,7 @@ func oneEntry(ctx context.Context, svc mail.Service, id string) (mail.Item, erro
 		return it, err
 	}
 	if _, ok := labelOf(&it.Message, labels); !ok {
-		return it, mail.Errorf(mail.NotFound, "there is no entry %q in the inbox", id)
+		return it, mail.Errorf(mail.NotFound, "no entry %q in the inbox", id)
 	}
 	return it, nil
 }

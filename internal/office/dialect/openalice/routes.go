@@ -78,7 +78,7 @@ func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) 
 		return nil, missing
 	}
 	if missing != nil {
-		c.Log.Warn("rooms are missing in the inbox", "err", missing)
+		c.Log.Warn("rooms missing in the inbox", "err", missing)
 		w.Header().Set("X-Inbox-Incomplete", "true")
 	}
 	page, err := d.inbox.list(r.Context(), rooms, queryOf(r.URL.Query()))

@@ -101,8 +101,8 @@ func (f *files) lookMarks() error {
 		f.markText = text
 		if f.marks, err = parseMarks(text); err != nil {
 			f.marks = nil
-			f.badMarks = mail.Errorf(mail.Invalid, "%s cannot be understood (%s) and stays as it is: repair it, or "+
-				"move it away. Until then marks are kept in the room only", f.dir.Path(readsFile), jsonx.Explain(err))
+			f.badMarks = mail.Errorf(mail.Invalid, "%s is invalid (%s) and stays unchanged: repair it or move it "+
+				"away. Until then marks are kept in the room only", f.dir.Path(readsFile), jsonx.Explain(err))
 			return nil
 		}
 		f.badMarks = nil

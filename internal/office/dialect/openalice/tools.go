@@ -24,8 +24,8 @@ Do not push internal steps: single tool calls, scratch files, debugging output. 
 	`entry for one occasion; an Inbox full of noise is not read.
 
 docs are pointers, not copies: each path is relative to the workspace's root, and the person sees the file as it ` +
-	`is when they open the entry. comments is Markdown, in your own voice, and stands below the documents. ` +
-	`At least one of the two must be present. The entry bears this workspace's name by itself.`
+	`is when they open the entry. comments is Markdown, in your own voice, and is shown below the documents. ` +
+	`At least one of the two must be present. The entry shows this workspace's name automatically.`
 
 const inboxPushInput = `{"type":"object","properties":{` +
 	`"docs":{"type":"array","description":"Files of this workspace to show, in this order.",` +
@@ -33,7 +33,7 @@ const inboxPushInput = `{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"Path relative to the workspace's root, such as research/report.md."}},` +
 	`"required":["path"],"additionalProperties":false}},` +
 	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."},` +
-	`"needs":{"type":"string","enum":["decision"],"description":"Only when you cannot go on before they decide."},` +
+	`"needs":{"type":"string","enum":["decision"],"description":"Only when you cannot continue before they decide."},` +
 	`"options":{"type":"array","items":{"type":"string"},"description":"With needs: the answers that they can ` +
 	`give with one key, such as Yes and No."}},` +
 	`"additionalProperties":false}`
@@ -81,7 +81,7 @@ func (p *pushParams) asks() (t mail.Type, more []jsonx.Member, why string) {
 	}
 	more = asking(options)
 	if got := metadata("", more).Options(); len(got) != len(p.Options) {
-		return "", nil, "inbox_push: options are up to 12 different texts of at most 500 bytes"
+		return "", nil, "inbox_push: options must be up to 12 different texts of at most 500 bytes"
 	}
 	return mail.Question, more, ""
 }

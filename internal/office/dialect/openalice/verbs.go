@@ -20,15 +20,15 @@ func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
 			Path: "workspace add", Short: "add a workspace, or change it, and make its token",
-			Long: `Add the directory in which an agent works. With --install, the agent's client there is made to use
-Pennypost: it has inbox_push among its tools, and your answers reach it. Without, what is printed
+			Long: `Add the directory in which an agent works. With --install, the agent's client there is set up to use
+Pennypost: it gets the tool inbox_push, and your answers reach it. Without it, the output
 says how a client pushes over HTTP at /mcp/ID, with a token that is shown nowhere else. Adding a
-workspace again changes its directory and label; without --install it makes a new token, and the one
-before no longer opens anything.`,
+workspace again changes its directory and label; without --install it makes a new token and revokes the
+old one.`,
 			Example: `pennypost workspace add ws-macro ~/research/macro --label "Macro thesis" --install claude`,
 			Args:    "ID DIR", MinArgs: 2, MaxArgs: 2,
 			Flags: []dialect.Flag{{Name: "label", Usage: "`TEXT` above its entries; default its ID"},
-				{Name: "install", Usage: "have this `CLIENT` use it there: claude, codex, gemini, …"}},
+				{Name: "install", Usage: "set up this `CLIENT` there: claude, codex, gemini, …"}},
 			Run: dialect.ForUser(addWorkspace),
 		},
 		{
@@ -46,7 +46,7 @@ before no longer opens anything.`,
 func addWorkspace(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	dir := v.Path(v.Args[1])
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return mail.Errorf(mail.NotFound, "there is no directory %s; nothing was added", dir)
+		return mail.Errorf(mail.NotFound, "no directory %s; nothing was added", dir)
 	}
 	w, err := svc.AddWorkspace(ctx, mail.Workspace{ID: mail.Name(v.Args[0]), Label: v.Text("label"), Dir: dir})
 	if err != nil {
@@ -84,7 +84,7 @@ It has inbox_push among its tools then, and your answers reach it by its hooks.
 A client that only pushes, over HTTP, needs no installation:
   URL     %s
   header  Authorization: Bearer %s
-The token is shown only here. Another one is made by running this again without --install.`, w.ID,
+The token is shown only here. To make another, run this again without --install.`, w.ID,
 		w.Label, w.Dir, st.Name, w.ID, wording.Shell(w.Dir), st.Name,
 		cmp.Or(url, "none: the post office listens on no port (pennypost serve --listen 127.0.0.1:8765)"), token)
 }
@@ -94,7 +94,8 @@ The token is shown only here. Another one is made by running this again without 
 func installWorkspace(v *dialect.Invocation, w *mail.Workspace, room mail.RoomName, client string) error {
 	lines, err := v.Install(client, w.Dir, w.ID, room)
 	if err != nil {
-		return mail.Errorf(mail.CodeOf(err), "the workspace %s is there, and its client is not set up: %w", w.ID, err)
+		return mail.Errorf(mail.CodeOf(err), "the workspace %s was added, but its client is not set up: %w", w.ID,
+			err)
 	}
 	return v.Say(struct {
 		ID        mail.Name     `json:"id"`
@@ -142,11 +143,11 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation, svc mail.Servic
 	}
 	more := ""
 	if p, err := config.FindProject(dir); err == nil && p.Agent == id {
-		more = fmt.Sprintf("\n%s still makes who works there %s. Remove the file, and in that directory type: "+
+		more = fmt.Sprintf("\n%s still sets the agent there to %s. Remove the file, and run in that directory: "+
 			"pennypost uninstall CLIENT --project", filepath.Join(dir, config.ProjectFile), id)
 	}
 	return v.Say(struct {
 		Removed mail.Name `json:"removed"`
-	}{id}, "Workspace %s is forgotten and its token opens nothing more. Its directory and its entries stay.%s", id,
+	}{id}, "Workspace %s is forgotten and its token revoked. Its directory and its entries stay.%s", id,
 		more)
 }

@@ -175,7 +175,7 @@ func (e *entry) item() (mail.Item, error) {
 	}
 	switch {
 	case e.TS <= 0 || e.TS > latest:
-		return it, mail.Errorf(mail.Invalid, "%d is not a time", e.TS)
+		return it, mail.Errorf(mail.Invalid, "%d is not a valid time", e.TS)
 	case len(body) > maxImport:
 		return it, mail.Errorf(mail.TooLarge, "the comments are %d bytes long", len(body))
 	}

@@ -60,9 +60,9 @@ func decodeIdentities(data []byte) ([]identity, error) {
 			return nil, mail.Errorf(mail.CodeOf(err), "identity %d: %w; nothing was loaded", i+1, err)
 		case names[id.Identity] || ids[id.ID]:
 			return nil, mail.Errorf(mail.Invalid,
-				"identity %d, %q, or its id stands in the file twice; nothing was loaded", i+1, id.Identity)
+				"identity %d, %q, or its id is in the file twice; nothing was loaded", i+1, id.Identity)
 		case id.Role == captainRole && captain != "":
-			return nil, mail.Errorf(mail.Invalid, "%q and %q are both the Captain, who is the one person; nothing "+
+			return nil, mail.Errorf(mail.Invalid, "%q and %q are both the Captain, but only one can be; nothing "+
 				"was loaded", captain, id.Identity)
 		case id.Role == captainRole:
 			captain = id.Identity
@@ -201,7 +201,7 @@ func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Na
 	if _, ok := dialect.OnRoster(roster, name); ok {
 		return name, nil
 	}
-	return "", mail.Errorf(mail.NotFound, "%s: %q is not an identity, and only the exact one will do. %s", reason,
+	return "", mail.Errorf(mail.NotFound, "%s: %q is not an identity; use the exact one. %s", reason,
 		typed, suggest(roster, typed))
 }
 
@@ -218,7 +218,8 @@ func suggest(roster []mail.Agent, word string) string {
 		return "Nearest identities: " + quoteAll(near)
 	}
 	if len(names) == 0 {
-		return "The room has no identities yet; the person loads them with: pennypost superportia identities load FILE"
+		return "The room has no identities yet. The person can load them with: pennypost superportia identities " +
+			"load FILE"
 	}
 	return "The identities are " + quoteAll(names[:min(len(names), maxSuggested)])
 }
@@ -287,7 +288,7 @@ func known(ctx context.Context, svc mail.Service, name mail.Name) error {
 	if err != nil {
 		return err
 	}
-	return mail.Errorf(mail.Denied, "%q is no identity of this room, so no mailbox was opened. Say whose it is: "+
+	return mail.Errorf(mail.Denied, "%q is not an identity of this room, so no mailbox was opened. Name the owner: "+
 		"%s=IDENTITY in the environment of the server, or --as IDENTITY. %s", name, agentID,
 		suggest(roster, string(name)))
 }

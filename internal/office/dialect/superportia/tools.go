@@ -24,10 +24,10 @@ func tools() []dialect.Tool {
 		{
 			Name: "send_agent_message", Title: "Send a message to an agent's mailbox",
 			Description: "Put a message into the mailbox of one identity. No attachments, groups or threads: name " +
-				"files and message ids in the body, and send to each recipient by itself.",
+				"files and message ids in the body, and send to each recipient separately.",
 			Input: `{"type":"object","required":["to","subject","body"],"additionalProperties":false,"properties":{` +
 				`"to":{"type":"string","description":"identity of the recipient, spelled exactly"},` +
-				`"subject":{"type":"string","description":"one line by which the recipient can set priorities"},` +
+				`"subject":{"type":"string","description":"one line that helps the recipient set priorities"},` +
 				`"body":{"type":"string","description":"Markdown, at most 4096 bytes; say what the recipient is to ` +
 				`do next"},` +
 				`"priority":{"type":"string","enum":["normal","urgent"],"default":"normal",` +
@@ -40,8 +40,8 @@ func tools() []dialect.Tool {
 			Name: "check_agent_mailbox", Title: "Look into a mailbox",
 			Description: "List a mailbox: unread urgent mail, then the rest, newest first. It marks nothing. Any " +
 				"identity's mailbox may be looked into. An answer holds 20 KB: bodies may be cut, and say so; more " +
-				"counts what is not listed. One message alone (limit 1) comes whole. Archive what you have acted " +
-				"on, or mark it and look with unread_only, to see the rest.",
+				"counts what is not listed. A single message (limit 1) is complete. Archive handled messages, or " +
+				"mark them and look with unread_only, to see the rest.",
 			ReadOnly: true, Letters: true, Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"agent_name":{"type":"string","description":"whose mailbox; default: yours"},` +
@@ -69,9 +69,9 @@ func tools() []dialect.Tool {
 			Run: dialect.With(archive),
 		},
 		{
-			Name: "agent_heartbeat", Title: "Say that you are here",
-			Description: "Register as online, and say what you work on. Without current_task the task stays; an " +
-				"empty one ends it.",
+			Name: "agent_heartbeat", Title: "Register as online",
+			Description: "Register as online, with your task. Without current_task the task stays; an empty one " +
+				"ends it.",
 			Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,` +
 				`"properties":{"current_task":{"type":"string","description":"one line"}}}`,
@@ -91,7 +91,7 @@ func (s *single) UnmarshalJSON(b []byte) error {
 	return jsonx.Unmarshal(b, (*string)(s))
 }
 
-const noGroups = "there are no group messages, so nothing was stored; send to each recipient by itself"
+const noGroups = "group messages are not supported. Nothing was stored; send to each recipient separately"
 
 type sendParams struct {
 	To       single `json:"to"`
@@ -189,7 +189,7 @@ func check(ctx context.Context, c *dialect.Call, p checkParams) (any, error) {
 	s := selection{unreadOnly: p.Unread, withArchived: p.Archived, limit: defaultLimit}
 	if p.Limit != nil {
 		if s.limit = *p.Limit; s.limit < 1 || s.limit > mail.MaxLimit {
-			return nil, mail.Errorf(mail.Invalid, "a limit of %d is out of range; use 1 to %d", s.limit, mail.MaxLimit)
+			return nil, mail.Errorf(mail.Invalid, "limit %d is out of range; use 1 to %d", s.limit, mail.MaxLimit)
 		}
 	}
 	owner := c.Caller
@@ -256,7 +256,7 @@ func markOwn(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) erro
 	case code == mail.NotFound:
 		return explainCold(ctx, c, id, m, err)
 	case code == mail.Denied && c.Caller == mail.User:
-		return mail.Errorf(mail.Denied, "%w. The person does it in the owner's name: pennypost mark %s --%s --as NAME",
+		return mail.Errorf(mail.Denied, "%w. The person can do it for the owner: pennypost mark %s --%s --as NAME",
 			err, id, m)
 	}
 	return err
@@ -274,12 +274,12 @@ func explainCold(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark, 
 		mail.MarkUnarchived: !l.archived()}
 	switch {
 	case !mine:
-		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", id, c.Caller)
+		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and only its owner may mark it", id, c.Caller)
 	case settled[m]:
 		return nil
 	}
-	return mail.Errorf(mail.Conflict, "%s is so old that the room has moved it to its archive, where marks do not "+
-		"change any more: nothing was marked. check_agent_mailbox still lists it", id)
+	return mail.Errorf(mail.Conflict, "%s is in the room's archive, where marks cannot change: nothing was marked. "+
+		"check_agent_mailbox still lists it", id)
 }
 
 type beatParams struct {
@@ -307,6 +307,6 @@ func heartbeat(ctx context.Context, c *dialect.Call, task *string) (mail.Agent, 
 // errNoIdentity is the error for a caller without an identity.
 func errNoIdentity() error {
 	return mail.Errorf(mail.Invalid,
-		"this is done as an identity, and you are the person: say %s=IDENTITY in the environment, or --as IDENTITY",
+		"this needs an identity, and you are the person: set %s=IDENTITY in the environment, or --as IDENTITY",
 		agentID)
 }

@@ -11,7 +11,7 @@ import (
 // sendVerb is send_agent_message for programs without MCP: the document has an SRE system that alerts all agents.
 func sendVerb() dialect.Verb {
 	return dialect.Verb{
-		Path: "send", Short: "put a message into an identity's mailbox, or into everybody's", Writes: true,
+		Path: "send", Short: "put a message into an identity's mailbox, or into all mailboxes", Writes: true,
 		Run: runSend,
 		Long: "Send as send_agent_message does, for scripts. There are no group messages: with --all each identity " +
 			"but the sender gets one of its own.",
@@ -29,7 +29,7 @@ func sendVerb() dialect.Verb {
 
 func runSend(ctx context.Context, v *dialect.Invocation) error {
 	if (v.Text("to") == "") != v.Switch("all") {
-		return mail.Errorf(mail.Invalid, "say --to IDENTITY, or --all; nothing was stored")
+		return mail.Errorf(mail.Invalid, "give --to IDENTITY or --all; nothing was stored")
 	}
 	c, err := call(ctx, v)
 	if err != nil {

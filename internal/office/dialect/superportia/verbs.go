@@ -21,16 +21,16 @@ func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
 			Path:  "boot",
-			Short: "what a session is told when it starts: the time in Taipei, what is unread, what is urgent",
-			Long: "Register as online and look into the mailbox, as every session begins. Made for a " +
-				"SessionStart hook: what it prints is for the agent.\nNothing is marked. Where the post office " +
-				"cannot be reached it prints the time and says so, and succeeds: a hook that fails is not heard.",
+			Short: "show a starting session the time in Taipei, its unread and its urgent mail",
+			Long: "Register as online and look into the mailbox, as every session begins. Made for a SessionStart " +
+				"hook: the output is for the agent.\nNothing is marked. If the post office is unreachable, it " +
+				"prints the time and says so, and succeeds: clients ignore the output of a failed hook.",
 			Example: `SP_AGENT_ID="Mac CLI 小克" pennypost superportia boot`, Writes: true, Run: boot,
 		},
 		{
 			Path: "identities", Short: "list the identities that can be written to",
-			Long: "List the identities of the room: those that were loaded as they stand in their file, then its " +
-				"other agents.",
+			Long: "List the identities of the room: the loaded ones in the order of their file, then its other " +
+				"agents.",
 			Example: "pennypost superportia identities --json", Run: listIdentities,
 		},
 		{
@@ -38,15 +38,14 @@ func verbs() []dialect.Verb {
 			Writes: true,
 			Long: "Register the identities of a JSON file: a list of objects with identity, ship, platform and " +
 				"role, and optionally id, which $SP_AGENT_ID may\n" +
-				"hold in place of the identity. Loading again changes what is known of those in the file and leaves " +
-				"the others.",
+				"hold in place of the identity. Loading again updates those in the file and leaves the others.",
 			Example: "pennypost superportia identities load fleet.json", Run: dialect.ForUser(loadIdentities),
 		},
 		sendVerb(),
 		{
 			Path: "unarchive", Short: "bring an archived message back into the mailbox", Args: "MSG_ID", MinArgs: 1,
 			MaxArgs: 1, Writes: true,
-			Long:    "Bring a message back that its owner archived. There is no tool for it.",
+			Long:    "Bring back a message that its owner archived. There is no tool for it.",
 			Example: `pennypost superportia unarchive msg-1c7f1a59cc17 --as "Mac CLI 小克"`, Run: unarchive,
 		},
 	}
@@ -201,7 +200,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 			" · ")))
 	}
 	if len(list) == 0 {
-		t.WriteString("There are no identities. Load them with: pennypost superportia identities load FILE\n")
+		t.WriteString("No identities. Load them with: pennypost superportia identities load FILE\n")
 	}
 	_, err = io.WriteString(v.Stdout, t.String())
 	return err
@@ -222,7 +221,7 @@ func loadIdentities(ctx context.Context, v *dialect.Invocation, svc mail.Service
 	}
 	return v.Say(struct {
 		Loaded int `json:"loaded"`
-	}{len(list)}, "%d identities loaded. A token for one is made by: pennypost agents token IDENTITY", len(list))
+	}{len(list)}, "%d identities loaded. To make a token for one: pennypost agents token IDENTITY", len(list))
 }
 
 func unarchive(ctx context.Context, v *dialect.Invocation) error {

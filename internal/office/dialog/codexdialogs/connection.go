@@ -249,7 +249,7 @@ func (c *connection) join(t *thread) {
 			} `json:"initialTurnsPage"`
 		}
 		if m.Error != nil {
-			c.Log.Warn("a dialog of Codex can be answered in its terminal only", "err", m.Error)
+			c.Log.Warn("Codex dialog can be answered in its terminal only", "err", m.Error)
 			t.joined = false
 			return
 		}
@@ -296,7 +296,7 @@ func (c *connection) hold(t *thread, r *request) {
 		r.complete(&h)
 		id, err := c.Desk.Open(c.ctx, c.room(&h), h)
 		if err != nil {
-			c.Log.Warn("a dialog of Codex is not on the desk", "room", s.Room, "agent", s.Agent, "err", err)
+			c.Log.Warn("Codex dialog not on the desk", "room", s.Room, "agent", s.Agent, "err", err)
 			return
 		}
 		r.card, r.shown = id, h.Shown()

@@ -155,7 +155,7 @@ func (r *request) how() mail.DialogOutcome {
 // The answers that Codex accepts. A refusal has no text.
 var (
 	once   = mail.Offer{Verdict: mail.SayAllow}
-	refuse = mail.Offer{Verdict: mail.SayDeny, Writes: "Codex takes no words with it: write them as mail"}
+	refuse = mail.Offer{Verdict: mail.SayDeny, Writes: "Codex accepts no text with an answer: send the text as mail"}
 )
 
 // decision is the reply to an approval request.

@@ -50,7 +50,7 @@ func (h hurried) Dialog(ctx context.Context, c mail.DialogChange) error {
 // finish ends a dialog.
 func (w *Watch) finish(ctx context.Context, h hook.Held, how mail.DialogOutcome) {
 	if err := w.Desk.Settle(ctx, w.room(&h), &h, how); err != nil {
-		w.Log.Warn("a dialog is not ended", "room", h.Room, "agent", h.Agent, "err", err)
+		w.Log.Warn("dialog not ended", "room", h.Room, "agent", h.Agent, "err", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *Watch) sweep(ctx context.Context, live []sessions.Session, beside *sync
 func (w *Watch) stay(ctx context.Context, home string) {
 	for ctx.Err() == nil {
 		if err := w.listen(ctx, home); err != nil && ctx.Err() == nil {
-			w.Log.Debug("the dialogs of Codex's sessions are not heard of from their server", "home", home, "err", err)
+			w.Log.Debug("Codex server does not report dialogs", "home", home, "err", err)
 		}
 		pause.For(ctx, againPause)
 	}

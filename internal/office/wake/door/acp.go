@@ -43,7 +43,7 @@ func (x *ACP) leads(s *sessions.Session) bool { return s.ID == "" || s.Over || s
 // Ring implements wake.Waker.
 func (x *ACP) Ring(ctx context.Context, r wake.Ring) error {
 	if r.Agent == "" {
-		return errors.New("was not run: nobody has the role, so there is no agent that it could be")
+		return errors.New("was not run: no agent has the role")
 	}
 	argv, err := fill(x.Argv, &r, "")
 	if err != nil {
@@ -57,12 +57,12 @@ func (x *ACP) Ring(ctx context.Context, r wake.Ring) error {
 	// From now on a new session cancels the turn. One may have begun since the ring was made.
 	s := x.Sessions.Look(r.Room, r.Agent)
 	if lives := x.Turns.Lives; r.Live || !x.leads(&s) || lives != nil && lives(ctx, r.Room, r.Agent) {
-		return errors.New("was not run: the agent has a session, and its door is for one that has none")
+		return errors.New("was not run: the agent already has a session")
 	}
 	known := x.Turns.lastOf(r.Room, r.Agent)
 	dir := cmp.Or(x.Dir, s.Dir, known.Dir)
 	if !filepath.IsAbs(dir) {
-		return errors.New("was not run: no directory is known in which the agent has worked; say it by dir")
+		return errors.New("was not run: the working directory of the agent is not known; set dir")
 	}
 	t := acp.Turn{Argv: argv, Dir: dir, Timeout: x.Timeout, Log: x.Log, Servers: []acp.Server{x.server(&r)},
 		Env: append(slices.Clone(x.Env), variables(x.Home, &r)...), Started: turn.started,

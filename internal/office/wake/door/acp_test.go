@@ -102,7 +102,7 @@ func TestACPRefuses(t *testing.T) {
 	refused("the room knows a session", "has a session", r)
 	r = goneRing()
 	r.Agent = ""
-	refused("nobody has the role", "nobody has the role", r)
+	refused("nobody has the role", "no agent has the role", r)
 	s := testSession()
 	x.Sessions.Put(s)
 	refused("a hook told of a session", "has a session", goneRing())
@@ -116,7 +116,7 @@ func TestACPRefuses(t *testing.T) {
 	refused("a name that would be an option", "PENNYPOST_AGENT", r)
 	x, notes := overACP(t, "new")
 	x.Dir = ""
-	refused("no directory", "say it by dir", goneRing())
+	refused("no directory", "set dir", goneRing())
 	if notes() != "" {
 		t.Errorf("the agent was started:\n%s", notes())
 	}
@@ -175,9 +175,9 @@ func TestACPIsBarred(t *testing.T) {
 		}
 	}
 	one, two := x.Turns.Bar("lab", "小克"), x.Turns.Bar("lab", "小克")
-	ring("two sessions begin", "begins at this moment")
+	ring("two sessions begin", "is starting")
 	one()
-	ring("one of them has begun", "begins at this moment")
+	ring("one of them has begun", "is starting")
 	two()
 	x.Turns.Lives = func(_ context.Context, room mail.RoomName, agent mail.Name) bool {
 		return x.Turns.Run(room, agent) // a session that begins after this answer finds the turn, and cancels it

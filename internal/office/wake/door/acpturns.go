@@ -71,7 +71,7 @@ func NewTurns(path string, log *slog.Logger) *Turns {
 	t := &Turns{log: log, file: path, running: make(map[sessions.Seat]*runningTurn),
 		barred: make(map[sessions.Seat]int)}
 	if err := kept.Load(path, &t.last); err != nil {
-		log.Warn("the sessions of agents over ACP begin anew", "file", path, "err", err)
+		log.Warn("saved ACP sessions unreadable, starting again", "file", path, "err", err)
 		t.last = nil
 	}
 	return t
@@ -87,10 +87,10 @@ func (t *Turns) begin(ctx context.Context, room mail.RoomName, agent mail.Name) 
 	switch {
 	case t.running[r.at] != nil:
 		cancel(nil)
-		return nil, nil, errors.New("was not run: the agent is in such a turn already")
+		return nil, nil, errors.New("was not run: the agent is already in such a turn")
 	case t.barred[r.at] > 0:
 		cancel(nil)
-		return nil, nil, errors.New("was not run: a session of the agent begins at this moment")
+		return nil, nil, errors.New("was not run: a session of the agent is starting")
 	}
 	t.running[r.at] = r
 	return ctx, r, nil
@@ -186,7 +186,7 @@ func (t *Turns) keep(l lastTurn) {
 	t.last = append(t.last, l)
 	t.last = slices.Delete(t.last, 0, max(0, len(t.last)-maxLast))
 	if err := kept.Save(t.file, t.last); err != nil {
-		t.log.Warn("the session of an agent over ACP is not kept", "file", t.file, "err", err)
+		t.log.Warn("ACP session not saved", "file", t.file, "err", err)
 	}
 }
 

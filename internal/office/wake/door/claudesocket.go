@@ -71,8 +71,8 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r wake.Ring) error {
 	}
 	if c.Holds(&s) {
 		return errors.New(
-			"the session bypasses permission prompts, or may, and would ask its user whether to let the message in; " +
-				`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
+			"the session can bypass permission prompts, and would ask its user before it accepts the message; " +
+				`to accept messages, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
 	}
 	return c.Post(ctx, &s, r.ID, r.Pointer())
 }
@@ -88,12 +88,12 @@ func (c *ClaudeSocket) Post(ctx context.Context, s *sessions.Session, id, text s
 	path := s.Socket.Reveal()
 	switch {
 	case path == "":
-		return errors.New("the session told of no socket; Claude Code has one from 2.1.224 on, if its feature flags " +
-			"can be fetched")
+		return errors.New("the session reported no socket; Claude Code has one from 2.1.224 on, if it can fetch " +
+			"its feature flags")
 	case strings.HasPrefix(path, `\\`):
-		return fmt.Errorf("named pipes of Windows are not served: %w", wake.ErrOff)
+		return fmt.Errorf("named pipes of Windows are not supported: %w", wake.ErrOff)
 	case !filepath.IsAbs(path):
-		return errors.New("the session told of a socket without a full path")
+		return errors.New("the session reported a socket without a full path")
 	}
 	if err := c.checkVersion(s); err != nil {
 		return err
@@ -201,13 +201,13 @@ func socketError(err error, limit time.Duration) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("the session's socket is gone; the session has ended, or was started anew")
+		return errors.New("the session's socket is gone; the session has ended or was restarted")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("nobody listens at the session's socket any more")
+		return errors.New("the session no longer listens at its socket")
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return errors.New("the session closed the connection before it had read the message")
+		return errors.New("the session closed the connection before it read the message")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the session did not take the message within %s", limit)
+		return fmt.Errorf("the session did not accept the message within %s", limit)
 	}
 	return fmt.Errorf("the session's socket cannot be reached: %w", inner)
 }
@@ -235,12 +235,12 @@ func (c *ClaudeSocket) Understood(text string) error {
 	v, ok := parseVersion(text)
 	switch {
 	case !ok:
-		return fmt.Errorf("the session says that its version is %q, which is none", child.Plain(text))
+		return fmt.Errorf("the session reported an invalid version %q", child.Plain(text))
 	case v.less(first):
-		return fmt.Errorf("the session is Claude Code %s, which has no inbox; it came with %s", v, first)
+		return fmt.Errorf("the session is Claude Code %s, which has no inbox; %s is the first with one", v, first)
 	case !v.less(end):
-		return fmt.Errorf("the session is Claude Code %s, and how to write to its inbox is only known below %s; "+
-			"look for a newer Pennypost, or try it with claude_below in the configuration", v, end)
+		return fmt.Errorf("the session is Claude Code %s, but this Pennypost supports only versions below %s; "+
+			"update Pennypost, or try it with claude_below in the configuration", v, end)
 	}
 	return nil
 }

@@ -324,7 +324,7 @@ func TestClaudeSocketFails(t *testing.T) {
 	_, path = newInbox(t, "", func(conn *net.UnixConn) { // leaves as soon as there is data
 		_, _ = conn.Read(make([]byte, 1))
 	})
-	check("closes unread", "before it had read", claudeDoor(path, nil).Ring(t.Context(), r))
+	check("closes unread", "before it read", claudeDoor(path, nil).Ring(t.Context(), r))
 	release := make(chan struct{})
 	_, path = newInbox(t, "", func(*net.UnixConn) { <-release })
 	// the message was taken: the ladder sees that it has no effect
@@ -342,11 +342,11 @@ func TestClaudeSocketFails(t *testing.T) {
 	b, path = newInbox(t, "", nil)
 	b.listener.SetUnlinkOnClose(false) // as after a session was killed
 	b.close()
-	check("stale", "nobody listens", claudeDoor(path, nil).Ring(t.Context(), r))
+	check("stale", "no longer listens", claudeDoor(path, nil).Ring(t.Context(), r))
 	if err := os.WriteFile(path+"x", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check("a file", "nobody listens", claudeDoor(path+"x", nil).Ring(t.Context(), r))
+	check("a file", "no longer listens", claudeDoor(path+"x", nil).Ring(t.Context(), r))
 	check("too long", "cannot be reached", claudeDoor("/"+strings.Repeat(hush, 50), nil).Ring(t.Context(), r))
 
 	_, path = newInbox(t, "", nil)
@@ -358,14 +358,14 @@ func TestClaudeSocketFails(t *testing.T) {
 	check("another agent", "no live session", claudeDoor(path, func(s *sessions.Session) {
 		s.Agent = "x"
 	}).Ring(t.Context(), r))
-	check("bypass", "bypasses permission prompts", claudeDoor(path, func(s *sessions.Session) {
+	check("bypass", "bypass permission prompts", claudeDoor(path, func(s *sessions.Session) {
 		s.Mode = "bypassPermissions"
 	}).Ring(t.Context(), r))
 	d := claudeDoor(path, func(s *sessions.Session) { s.Mode = "bypassPermissions" })
 	d.Config = t.TempDir()
 	for text, want := range map[string]string{
 		`{"x":[1],"crossSessionInbound":"accept"}`: "",
-		`{"crossSessionInbound":"hold"}`:           "bypasses permission prompts", `{`: "bypasses permission prompts",
+		`{"crossSessionInbound":"hold"}`:           "bypass permission prompts", `{`: "bypass permission prompts",
 	} {
 		if err := os.WriteFile(filepath.Join(d.Config, "settings.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -373,7 +373,7 @@ func TestClaudeSocketFails(t *testing.T) {
 		check("bypass, with "+text, want, d.Ring(t.Context(), r))
 	}
 	r.Agent = ""
-	check("nobody", "nobody has the role", claudeDoor(path, nil).Ring(t.Context(), r))
+	check("nobody", "no agent has the role", claudeDoor(path, nil).Ring(t.Context(), r))
 }
 
 func TestClaudeSocketPipe(t *testing.T) {
@@ -386,8 +386,8 @@ func TestClaudeVersion(t *testing.T) {
 	_, path := newInbox(t, hush, nil)
 	for text, want := range map[string]string{
 		"": "", "2.1.224": "", "2.1.329 (Claude Code)": "", "v2.1.400-beta.1": "",
-		"2.1.223": "has no inbox", "1.9.999": "has no inbox", "2.2.0": "newer Pennypost", "10.0.0": "newer Pennypost",
-		"2.1": "which is none", "two": "which is none",
+		"2.1.223": "has no inbox", "1.9.999": "has no inbox", "2.2.0": "update Pennypost", "10.0.0": "update Pennypost",
+		"2.1": "invalid version", "two": "invalid version",
 	} {
 		s := testSession()
 		s.Version = text

@@ -58,10 +58,10 @@ func (c *Codex) Ring(ctx context.Context, r wake.Ring) error {
 		return err
 	}
 	if !threadID().MatchString(s.ID) {
-		return fmt.Errorf("the session says that its id is %q, which is none of a thread", child.Plain(s.ID))
+		return fmt.Errorf("the session reported an invalid thread id %q", child.Plain(s.ID))
 	}
 	if v, ok := parseVersion(s.Version); ok && v.less(firstCodex()) {
-		return fmt.Errorf("the session is Codex %s, which has no queue; it came with %s", v, firstCodex())
+		return fmt.Errorf("the session is Codex %s, which has no queue; %s is the first with one", v, firstCodex())
 	}
 	ctx, cancel := context.WithTimeout(ctx, child.Timeout(c.Timeout))
 	defer cancel()
@@ -93,7 +93,7 @@ func (c *Codex) queue(ctx context.Context, s *sessions.Session, r *wake.Ring) er
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("codex is not found; put it in the PATH of the post office")
+		return errors.New("codex not found; put it in the PATH of the post office")
 	}
 	if err = child.Explain(ctx, err, child.Timeout(c.Timeout), out.Text()); err != nil {
 		return fmt.Errorf("codex queue, which needs Codex %s: %w", firstCodex(), err)
@@ -102,8 +102,8 @@ func (c *Codex) queue(ctx context.Context, s *sessions.Session, r *wake.Ring) er
 }
 
 func errStandsStill() error {
-	return errors.New("the session's queue stands still since its user broke a turn off, and goes on with the next " +
-		"prompt there; no ring is left in it")
+	return errors.New("the session's queue has paused since its user interrupted a turn, and continues with the " +
+		"next prompt there; no ring is left in it")
 }
 
 // command returns a Codex command for the home of a session.
@@ -222,5 +222,5 @@ func (q threadQueue) ring(ctx context.Context, r *wake.Ring) error {
 	if _, err := q.withdraw(); err != nil {
 		return err
 	}
-	return fmt.Errorf("the session's queue stands still, and Codex does not start it: %w", refused)
+	return fmt.Errorf("the session's queue is paused, and Codex does not resume it: %w", refused)
 }

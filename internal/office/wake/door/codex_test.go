@@ -77,8 +77,8 @@ func TestCodexFails(t *testing.T) {
 	}
 	check("fails", "fail", "0.149.0: exit status 3: no such", nil)
 	check("hangs", "sleep", "killed because it did not end within 200ms", nil)
-	check("missing", "report", "codex is not found", nil)
-	check("a name", "report", "none of a thread", func(s *sessions.Session) { s.ID = "--last" })
+	check("missing", "report", "codex not found", nil)
+	check("a name", "report", "invalid thread id", func(s *sessions.Session) { s.ID = "--last" })
 	check("old", "report", "has no queue", func(s *sessions.Session) { s.Version = "0.148.2" })
 	check("claude", "report", "runs in claude, not in codex", func(s *sessions.Session) { s.Client = "claude" })
 	check("another agent", "report", "no live session", func(s *sessions.Session) { s.Agent = "x" })
@@ -206,7 +206,7 @@ func TestCodexShared(t *testing.T) {
 			queue: []string{"q9 the person's"}, begun: []string{text}},
 		{name: "working", thread: &fakeThread{Status: "active", Queue: []string{old}}, queue: []string{"q1 " + text}},
 		{name: "refused", thread: &fakeThread{Status: "idle", Still: true, Refuse: true}, queue: []string{},
-			fails: "stands still, and Codex does not start it: resume the thread"},
+			fails: "is paused, and Codex does not resume it: resume the thread"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, file := codexDoor(t, "codex", nil)

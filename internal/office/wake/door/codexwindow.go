@@ -40,7 +40,7 @@ func (c *Codex) Window(ctx context.Context, home, thread string) (program string
 			return program, nil
 		}
 	}
-	return "", errors.New("no window of Codex listens for the thread")
+	return "", errors.New("no Codex window listens for the thread")
 }
 
 // listener returns the Codex program that listens at an origin on this machine, "" if there is none.

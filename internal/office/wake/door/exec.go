@@ -78,10 +78,10 @@ func (x *Exec) session(r *wake.Ring) (sessions.Session, error) {
 	switch {
 	case !known:
 		return sessions.Session{}, errors.New(
-			"was not run: no session of the agent has been heard of since the post office started")
+			"was not run: no session of the agent is known since the post office started")
 	case r.State != mail.Gone || !gone:
 		return sessions.Session{}, errors.New(
-			"was not run: the agent's session is not known to have ended, and a live one is not resumed")
+			"was not run: the agent's session may still be live, and a live session is not resumed")
 	}
 	return s, nil
 }

@@ -153,14 +153,14 @@ func TestExecGone(t *testing.T) {
 	s := testSession()
 	s.Dir, s.Process = project, process.Tree(sleeper.Process.Pid)[0].Key
 	x.Sessions.Put(s)
-	refused("alive", "live one is not resumed")
+	refused("alive", "live session is not resumed")
 	x.Sessions.Drop(s.Room, s.Agent, s.ID)
-	refused("said goodbye, and its program runs on", "live one is not resumed")
+	refused("said goodbye, and its program runs on", "live session is not resumed")
 	x.Sessions.Put(s)
 	_ = sleeper.Process.Kill()
 	_ = sleeper.Wait()
 	r.State = mail.Idle
-	refused("the room has the agent for alive", "live one is not resumed")
+	refused("the room has the agent for alive", "live session is not resumed")
 	r.State = mail.Gone
 	if err := x.Ring(t.Context(), r); err != nil {
 		t.Fatalf("Ring = %v", err)

@@ -110,7 +110,7 @@ func (p *pane) stands(ctx context.Context) (session string, err error) {
 		return "", err
 	}
 	if there, known := onTerminal(p.program, f[0]); known && !there {
-		return "", errors.New("the pane of tmux that it told of is not its own: it runs elsewhere")
+		return "", errors.New("the tmux pane that it reported is not its own: it runs elsewhere")
 	}
 	return f[1], nil
 }
@@ -138,7 +138,7 @@ func (p *pane) lastClient(ctx context.Context) (name string, pid int, err error)
 // raise brings the terminal window of a program to the front, and returns its description.
 func raise(ctx context.Context, pid int) (where string, err error) {
 	if pid <= 0 {
-		return "", errors.New("it is not known which program it runs in, nor in which terminal")
+		return "", errors.New("its program and terminal are not known")
 	}
 	environ := process.Environ(pid)
 	env := func(name string) string { return config.Getenv(environ, name) }
@@ -154,7 +154,7 @@ func raise(ctx context.Context, pid int) (where string, err error) {
 		return raiseByDevice(ctx, pid)
 	}
 	return "",
-		errors.New("its terminal takes no orders that are known here; kitty with listen_on, WezTerm and tmux do")
+		errors.New("its terminal cannot be controlled; kitty with listen_on, WezTerm and tmux can")
 }
 
 // number reports whether an id is a plain number: the environment is not to be trusted.
@@ -172,8 +172,8 @@ func raiseByDevice(ctx context.Context, pid int) (where string, err error) {
 	}
 	out, err = exec.CommandContext(ctx, "osascript", "-e", appleScript, tty).Output()
 	if where = strings.TrimSpace(string(out)); err != nil || where == "" {
-		return "", errors.New("neither iTerm2 nor Terminal has its terminal, or may be asked (System Settings, " +
-			"Privacy & Security, Automation)")
+		return "", errors.New("neither iTerm2 nor Terminal has its terminal, or Automation is not allowed (System " +
+			"Settings, Privacy & Security)")
 	}
 	return where, nil
 }
@@ -221,7 +221,7 @@ func control(ctx context.Context, environ []string, program string, args ...stri
 	cmd.WaitDelay = child.DrainTime
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("its terminal is told to by %s, which is not installed", program)
+		return fmt.Errorf("its terminal is controlled by %s, which is not installed", program)
 	} else if err != nil {
 		return child.WithOutput(fmt.Errorf("%s: %w", program, err), strings.TrimSpace(string(out)))
 	}

@@ -69,11 +69,11 @@ func TestFrontRefuses(t *testing.T) {
 	m := newTerminal(t)
 	c := m.open("claude", "prompt", claudePlaceholder)
 	for want, change := range map[string]func(*sessions.Session){
-		"no pane of tmux": func(s *sessions.Session) { s.Pane = "0; kill-server" },
-		"started anew":    func(s *sessions.Session) { s.Tmux = m.socket + ",1,0" },
-		"is gone":         func(s *sessions.Session) { s.Pane = "%77" },
-		"runs elsewhere":  func(s *sessions.Session) { s.Pane = m.ask(":0", "#{pane_id}") },
-		"tmux":            func(s *sessions.Session) { s.Tmux = filepath.Join(m.dir, "nobody") + "," + m.pid + ",0" },
+		"no tmux pane":   func(s *sessions.Session) { s.Pane = "0; kill-server" },
+		"restarted":      func(s *sessions.Session) { s.Tmux = m.socket + ",1,0" },
+		"is gone":        func(s *sessions.Session) { s.Pane = "%77" },
+		"runs elsewhere": func(s *sessions.Session) { s.Pane = m.ask(":0", "#{pane_id}") },
+		"tmux":           func(s *sessions.Session) { s.Tmux = filepath.Join(m.dir, "nobody") + "," + m.pid + ",0" },
 	} {
 		if want == "runs elsewhere" && runtime.GOOS != "linux" {
 			continue

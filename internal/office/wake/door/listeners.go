@@ -122,7 +122,7 @@ func (l *Listeners) End(room mail.RoomName, agent mail.Name, id string) {
 func (l *Listeners) Move(room mail.RoomName, agent mail.Name) {
 	l.end(sessions.SeatOf(room, agent), func(*Waiter) bool {
 		return true
-	}, mail.Errorf(mail.Unavailable, "%s has another name now; wait again", agent))
+	}, mail.Errorf(mail.Unavailable, "%s was renamed; wait again", agent))
 }
 
 func (l *Listeners) end(at sessions.Seat, who func(*Waiter) bool, why error) {
@@ -243,7 +243,7 @@ func (d listenerDoor) Ring(ctx context.Context, r wake.Ring) error {
 		select {
 		case q.calls <- call{mail.Rung{ID: r.ID, Text: r.Pointer()}, took}:
 		case <-ctx.Done():
-			return errors.New("nobody waits there any more")
+			return errors.New("the listener has gone")
 		}
 		select {
 		case err := <-took:
@@ -251,7 +251,7 @@ func (d listenerDoor) Ring(ctx context.Context, r wake.Ring) error {
 				return nil // otherwise it died with the ring, which the next listener gets
 			}
 		case <-ctx.Done():
-			return errors.New("who waits there did not take the ring in time")
+			return errors.New("the listener did not accept the ring in time")
 		}
 	}
 }

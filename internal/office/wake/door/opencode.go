@@ -41,7 +41,7 @@ type OpenCode struct {
 
 var _ wake.Waker = (*OpenCode)(nil)
 
-var errNotHere = errors.New("the address is not of this machine")
+var errNotHere = errors.New("the address is not on this machine")
 
 // maxSessions is how many bytes of the session list are read.
 const maxSessions = 16 << 20
@@ -88,7 +88,7 @@ func (o *OpenCode) Newest(ctx context.Context) (OpenCodeSession, error) {
 	}
 	var list []OpenCodeSession
 	if err := jsonx.UnmarshalLenient(text, &list); err != nil {
-		return newest, errors.New("the server does not list its sessions; it is not one of opencode 1")
+		return newest, errors.New("the server does not list its sessions; it is not opencode 1")
 	}
 	for _, s := range list {
 		if s.Parent == "" && s.Time.Archived == 0 && (newest.ID == "" || s.Time.Updated > newest.Time.Updated) {
@@ -142,10 +142,10 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 	case resp.StatusCode == want:
 		return nil, hideAddress(err)
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("opencode answered %d: it wants another password, which is OPENCODE_SERVER_PASSWORD "+
-			"where it was started", resp.StatusCode)
+		return nil, fmt.Errorf("opencode answered %d: wrong password; use the value of OPENCODE_SERVER_PASSWORD "+
+			"with which it was started", resp.StatusCode)
 	case resp.StatusCode == http.StatusNotFound:
-		return nil, errors.New("opencode answered 404: the session is gone, or the server is not of opencode 1")
+		return nil, errors.New("opencode answered 404: the session is gone, or the server is not opencode 1")
 	}
 	return nil, fmt.Errorf("opencode answered %d %s, not %d", resp.StatusCode, http.StatusText(resp.StatusCode), want)
 }
@@ -177,8 +177,8 @@ func hideAddress(err error) error {
 	case errors.Is(err, errNotHere):
 		return errNotHere
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("nobody listens at the address of opencode's server; start opencode with --port, and the " +
-			"port that the configuration says")
+		return errors.New("opencode's server does not listen at its address; start opencode with --port and the " +
+			"port from the configuration")
 	case errors.As(err, &timed) && timed.Timeout():
 		return errors.New("opencode did not answer in time")
 	case errors.Is(err, context.Canceled):

@@ -115,15 +115,15 @@ func TestOpenCodeFails(t *testing.T) {
 	}
 	d := opencodeDoor(address)
 	d.Password = sessions.NewSecret("")
-	check("no password", "another password", d)
-	check("wrong user", "another password", opencodeDoor(strings.Replace(address, "//", "//x@", 1)))
+	check("no password", "wrong password", d)
+	check("wrong user", "wrong password", opencodeDoor(strings.Replace(address, "//", "//x@", 1)))
 	for what, at := range map[string]string{"address": "http://192.0.2.1:4096", "all": "http://10.0.0.1:1",
 		"mapped": "http://[::ffff:192.0.2.1]:80"} {
-		check(what, "not of this machine", opencodeDoor(at))
+		check(what, "not on this machine", opencodeDoor(at))
 	}
 	check("no TLS", "cannot be reached", opencodeDoor(strings.Replace(address, "http:", "https:", 1)))
 	check("odd", "cannot be", opencodeDoor("http://a b/"))
-	check("nobody", "nobody listens", opencodeDoor("http://127.0.0.1:1"))
+	check("nobody", "does not listen", opencodeDoor("http://127.0.0.1:1"))
 
 	elsewhere := 0
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -27,10 +27,10 @@ func Leads(w wake.Waker, s *sessions.Session) bool {
 func sessionFor(l *sessions.List, r *wake.Ring, client string) (sessions.Session, error) {
 	switch s, ok := l.Get(r.Room, r.Agent); {
 	case r.Agent == "":
-		return sessions.Session{}, errors.New("nobody has the role, so there is no session")
+		return sessions.Session{}, errors.New("no agent has the role")
 	case !ok:
 		return sessions.Session{}, errors.New(
-			"no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
+			"no live session of the agent is known; its hooks report one when it starts or begins a turn")
 	case client != "" && s.Client != client:
 		return sessions.Session{}, fmt.Errorf("its session runs in %s, not in %s", child.Plain(s.Client), client)
 	default:

@@ -76,7 +76,7 @@ func (t *Tmux) Ring(ctx context.Context, r wake.Ring) error {
 		return err
 	}
 	if err = p.ring(ctx, r.Pointer()); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("tmux was not done after %s", limit)
+		return fmt.Errorf("tmux did not finish within %s", limit)
 	}
 	return err
 }
@@ -104,7 +104,7 @@ var paneID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^
 func (t *Tmux) pane(s *sessions.Session) (*pane, error) {
 	parts := strings.Split(s.Tmux, ",")
 	if len(parts) < 3 || !paneID().MatchString(s.Pane) {
-		return nil, errors.New("the session told of no pane of tmux; it does not run in one, or its hooks are old")
+		return nil, errors.New("the session reported no tmux pane; it does not run in one, or its hooks are old")
 	}
 	return &pane{
 		tmux: t, server: strings.Join(parts[:len(parts)-2], ","), number: parts[len(parts)-2], id: s.Pane,
@@ -122,10 +122,10 @@ func (p *pane) ring(ctx context.Context, text string) error {
 			return err
 		}
 	case !sameWords(typed, text):
-		return errors.New("somebody has begun to type there, so nothing was typed")
+		return errors.New("the prompt is not empty, so nothing was typed")
 	}
 	if err := p.drawn(ctx, text); err != nil {
-		return fmt.Errorf("the text was typed and not sent: %w", err)
+		return fmt.Errorf("the text was typed but not sent: %w", err)
 	}
 	if _, err := p.run(ctx, "", "send-keys", "-t", p.id, "Enter"); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (p *pane) ring(ctx context.Context, text string) error {
 			return nil
 		}
 	}
-	return errors.New("the text was typed, but Enter did not send it; it stands in the prompt")
+	return errors.New("the text was typed, but Enter did not send it; it is still in the prompt")
 }
 
 // drawn waits until the prompt shows the typed text. A busy client may be slow to draw it, and typing again would
@@ -157,7 +157,7 @@ func (p *pane) drawn(ctx context.Context, text string) error {
 			return nil
 		}
 		if !strings.HasPrefix(squeeze(text), squeeze(typed)) {
-			return errors.New("it does not stand in the prompt as it should")
+			return errors.New("the prompt shows other text")
 		}
 		if err := settle(ctx); err != nil {
 			return err
@@ -215,7 +215,7 @@ func (p *pane) ask(ctx context.Context, formats ...string) ([]string, error) {
 	case len(f) < 3+len(formats) || f[0] != p.id:
 		return nil, errors.New("the pane is gone")
 	case f[1] != p.number:
-		return nil, errors.New("tmux was started anew since, so the pane is another")
+		return nil, errors.New("tmux was restarted since, so the pane is a different one")
 	case f[2] != "0":
 		return nil, errors.New("the program in the pane has ended")
 	}
@@ -231,16 +231,15 @@ func (p *pane) check(f []string) error {
 	case f[1] != "0":
 		return errors.New("the pane is in copy mode")
 	case f[2] != "0", f[3] != "0":
-		return errors.New("the pane takes no input, or shares it with others")
+		return errors.New("the pane accepts no input, or shares it with others")
 	case err != nil || time.Since(time.Unix(activity, 0)) < quiet:
-		return errors.New("somebody is at the keyboard")
+		return errors.New("the keyboard is in use")
 	case isShell(command):
 		return fmt.Errorf("a shell (%s) runs in the pane, not the client", child.Plain(command))
 	}
 	if p.program > 0 && hasNoTerminal(p.program) {
 		return errors.New(
-			"the session runs in a server that several terminals share, and which of them is its own is " +
-				"not known")
+			"the session runs in a server that several terminals share, and its own terminal is not known")
 	}
 	front, known := inForeground(p.program, f[4])
 	if known && !front || !known && command != p.client {

@@ -353,13 +353,13 @@ func TestTmuxRefuses(t *testing.T) {
 	t.Parallel()
 	m := newTerminal(t)
 	m.refused("dialog", `the screen shows "do you want to proceed"`, m.open("claude", "dialog", ""), true)
-	m.refused("half typed", "begun to type", m.open("claude", "prompt", "fix the"), true)
+	m.refused("half typed", "not empty", m.open("claude", "prompt", "fix the"), true)
 	m.refused("another client", "no prompt of cursor", func() *client {
 		c := m.open("claude", "prompt", "")
 		c.session.Client = "cursor"
 		return c
 	}(), true)
-	m.refused("a dialog that opens meanwhile", "typed and not sent: the screen shows",
+	m.refused("a dialog that opens meanwhile", "typed but not sent: the screen shows",
 		m.open("claude", "interrupted", ""), false)
 
 	c := m.open("claude", "prompt", "")
@@ -367,7 +367,7 @@ func TestTmuxRefuses(t *testing.T) {
 	m.refused("copy mode", "copy mode", c, true)
 	m.tmux("send-keys", "-t", c.pane, "-X", "cancel")
 	m.tmux("select-pane", "-d", "-t", c.pane)
-	m.refused("no input", "takes no input", c, true)
+	m.refused("no input", "accepts no input", c, true)
 	m.tmux("select-pane", "-e", "-t", c.pane)
 
 	d := c.door()
@@ -384,10 +384,10 @@ func TestTmuxRefuses(t *testing.T) {
 		want string
 		with func(s *sessions.Session)
 	}{
-		"no pane":      {"no pane", func(s *sessions.Session) { s.Tmux = "" }},
-		"a name":       {"no pane", func(s *sessions.Session) { s.Pane = "0" }},
+		"no pane":      {"no tmux pane", func(s *sessions.Session) { s.Tmux = "" }},
+		"a name":       {"no tmux pane", func(s *sessions.Session) { s.Pane = "0" }},
 		"gone":         {"", func(s *sessions.Session) { s.Pane = "%4242" }},
-		"a new server": {"started anew", func(s *sessions.Session) { s.Tmux = m.socket + ",1,0" }},
+		"a new server": {"restarted", func(s *sessions.Session) { s.Tmux = m.socket + ",1,0" }},
 		"no server": {"tmux display-message: exit status 1", func(s *sessions.Session) {
 			s.Tmux = m.socket + "x," + m.pid + ",0"
 		}},
@@ -459,7 +459,7 @@ func TestTmuxStuck(t *testing.T) {
 		t.Errorf("it was typed twice, or not:\n%s", screen)
 	}
 	r.ID = "ring_2"
-	if err := d.Ring(t.Context(), r); err == nil || !strings.Contains(err.Error(), "begun to type") {
+	if err := d.Ring(t.Context(), r); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("another ring: Ring = %v", err)
 	}
 }

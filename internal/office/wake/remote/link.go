@@ -118,7 +118,7 @@ func (l *link) hear(ctx context.Context, each func(*said)) error {
 		}
 		var s said
 		if err := jsonx.Unmarshal(lines.Bytes(), &s); err != nil {
-			return fmt.Errorf("what the other end says is not understood: %w", err)
+			return fmt.Errorf("invalid message from the other end: %w", err)
 		}
 		each(&s)
 	}

@@ -120,7 +120,7 @@ func (at *machine) breakLocked() {
 	for id, answer := range at.orders {
 		delete(at.orders, id)
 		answer <- errors.New("the connection to " + string(at.name) +
-			" broke before it had said whether the door was rung")
+			" broke before it reported whether the door was rung")
 	}
 }
 
@@ -276,7 +276,7 @@ func (d machineDoor) Ring(ctx context.Context, r wake.Ring) error {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
-		return errors.New(string(d.machine) + " did not say in time whether the door was rung")
+		return errors.New(string(d.machine) + " did not report in time whether the door was rung")
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *Relay) ring(ctx context.Context, o *order) *rung {
 	doors := r.Doors(o.Ring.Room, o.Ring.Agent)
 	i := slices.IndexFunc(doors, func(w wake.Waker) bool { return w.Door() == o.Door })
 	if i < 0 {
-		return &rung{ID: o.ID, Err: "there is no such door any more"}
+		return &rung{ID: o.ID, Err: "the door no longer exists"}
 	}
 	err := doors[i].Ring(ctx, o.Ring)
 	if err == nil {

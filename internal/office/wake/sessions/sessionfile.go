@@ -53,12 +53,12 @@ func (l *List) Keep(path string) error {
 	var saved []savedSession
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxSessionFile {
-		err = fmt.Errorf("%s is no file of sessions", path)
+		err = fmt.Errorf("%s is not a sessions file", path)
 	} else if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = kept.Load(path, &saved)
 	}
 	if err != nil {
-		return fmt.Errorf("the doors of sessions that began earlier are not known until they next say something: %w",
+		return fmt.Errorf("the doors of earlier sessions are not known until their next hook call: %w",
 			err)
 	}
 	for _, v := range saved {
