@@ -255,7 +255,7 @@ func TestTerminal(t *testing.T) {
 	w.press("x", "q").sees("Is the old flag", "quit")
 
 	w.press("2").sees("Answered “9090” to builder-1", "Needs you 1")
-	w.press("z").sees("Taken back. Nothing was sent.", "Needs you 2")
+	w.press("z").sees("Undone. Nothing was sent.", "Needs you 2")
 	w.press("2").sees("Answered “9090” to builder-1")
 	if got := o.answers(t, "lab"); len(got) != 0 {
 		t.Errorf("sent at once: %q", got)
@@ -264,7 +264,7 @@ func TestTerminal(t *testing.T) {
 
 	w.press("r").press("-l", "Perhaps,\tsay").sees("Answer docs", "Perhaps,")
 	w.pictured("reply", "^S send")
-	w.press("Escape").sees("Kept, and not sent.")
+	w.press("Escape").sees("Kept, not sent.")
 	w.press("R").sees("Answered docs", "Nothing needs you.")
 	eventually(t, "the answer from the editor leaves", func() bool {
 		got := o.answers(t, "web")
@@ -327,7 +327,7 @@ func TestTerminalDialog(t *testing.T) {
 	w.press("Escape").sees("q quit")
 	w.press("g", "Enter").sees("1  Allow once")
 	hook("PostToolUse", `,"tool_name":"Bash","tool_input":{"command":"ls","description":"Update the branch"}`)
-	w.sees("It is not asked any more", "Needs you 2")
+	w.sees("It is no longer open", "Needs you 2")
 	if r := <-said; strings.Contains(r.stdout, "allow") {
 		t.Errorf("the hook of what was answered at the client says %+v", r)
 	}
@@ -344,13 +344,13 @@ func TestTerminalOutlivesThePostOffice(t *testing.T) {
 	w := openTerminal(t, o, binary)
 	w.sees("1 of 2", "Which port", "Agents 3", "Waiting 2")
 	d.kill()
-	w.sees("Post office away since", "Which port", "1  8080") // readable mail stays
+	w.sees("Post office offline since", "Which port", "1  8080") // readable mail stays
 	w.press("Escape").sees("q quit")
-	w.pictured("away", "away since", "Which port")
+	w.pictured("away", "offline since", "Which port")
 	w.press("1").sees("Answered “8080”")
-	w.sees("Not sent, and kept", "Which port")
+	w.sees("Not sent, but kept", "Which port")
 	o.mustServe(t)
-	w.gone("away since")
+	w.gone("offline since")
 	o.must(t, "send", "--room", "lab", "--as", "builder-1", "--to", "user", "--type", "question", "--subject",
 		"And now?",
 		"--body", "Well?")

@@ -40,7 +40,7 @@ func TestTerminalSizes(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			w := openSized(t, o, size[0], size[1], binary)
-			w.sees("1 of 2", "Which port", "9090  as in CI", "reviewer", "builder-2", "behind it")
+			w.sees("1 of 2", "Which port", "9090  as in CI", "reviewer", "builder-2", "for this")
 			w.press("Escape").sees("▌ ? Which port", "2 wait", "q quit")
 			w.press("j")
 			if two := size[0] >= 120; two {
@@ -66,7 +66,7 @@ func TestTerminalMouse(t *testing.T) {
 	o := newFleet(t)
 	w := openTerminal(t, o, binary)
 	w.click("9090  as in CI").sees("Answered “9090” to builder-1", "1 of 1", "Is the flag")
-	w.press("z").sees("Taken back.")
+	w.press("z").sees("Undone.")
 	w.press("Escape").sees("▌ ? Which port", "q quit")
 	w.press("-l", "\x1b[<65;10;10M").sees("▌ ? Is the old flag")
 }
@@ -77,7 +77,7 @@ func TestTerminalScope(t *testing.T) {
 	w := openTerminal(t, o, binary)
 	w.sees("1 of 2")
 	w.press("Escape").sees("Needs you 2", "all rooms", "q quit")
-	w.press("w").sees("Only lab is shown", "Needs you 1", "Waiting 3")
+	w.press("w").sees("Showing only lab", "Needs you 1", "Waiting 3")
 	w.gone("Is the old flag")
 	eventually(t, "it is remembered", func() bool {
 		text, _ := os.ReadFile(filepath.Join(o.home, "screen"))
@@ -88,7 +88,7 @@ func TestTerminalScope(t *testing.T) {
 	w = openTerminal(t, o, binary)
 	w.sees("1 of 1")
 	w.press("Escape").sees("lab", "Needs you 1", "w all rooms")
-	w.press("w").sees("All rooms are shown.", "Needs you 2", "Is the old flag")
+	w.press("w").sees("Showing all rooms.", "Needs you 2", "Is the old flag")
 	w.press("q")
 	w.ended()
 }

@@ -78,9 +78,9 @@ func (m *model) sendComposed(text string) []effect {
 	d := parseComposed(text)
 	switch {
 	case len(d.To) == 0:
-		return m.say("Say whom it is for, behind To:. Nothing was sent.")
+		return m.say("Enter a recipient after To:. Nothing was sent.")
 	case d.Body == "":
-		return m.say("Write something below the empty line. Nothing was sent.")
+		return m.say("Enter a text below the empty line. Nothing was sent.")
 	}
 	room := m.box.room
 	m.box = nil

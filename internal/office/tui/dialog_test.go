@@ -46,31 +46,31 @@ func TestDialogIsAnswered(t *testing.T) {
 	}
 	b.press("1").sees("builder-1 · claude-code · lab · since 13:53 · d-one", " │ rm -rf build\n │ ls\n",
 		"Bash, in /src/lab · 2 lines, 15 characters, none hidden",
-		"What the model says of it, which nobody has checked:", "Cleans up", "Behind it wait:", "reviewer",
+		"What the model says about it, unverified:", "Cleans up", "Waiting for this:", "reviewer",
 		"Is it built?",
 		"  1  Allow once", "  2  Allow always  Bash(rm:*)", "  3  Deny, and say why",
-		"An answer goes at once, and cannot be taken back", "the first answer wins")
+		"An answer is sent immediately and cannot be undone", "the first answer wins")
 	if len(o.dialogs.Answers) != 0 {
 		t.Fatalf("a digit in the list has answered what was not shown: %+v", o.dialogs.Answers)
 	}
-	b.press("4").sees("There are 3 answers.").press("1")
+	b.press("4").sees("There are only 3 answers.").press("1")
 	want := []mail.DialogAnswer{{Dialog: "d-one", Sum: c.Sum, Verdict: mail.SayAllow}}
 	if diff := cmp.Diff(want, o.dialogs.Answers); diff != "" {
 		t.Errorf("answered: -want +got\n%s", diff)
 	}
-	b.sees("Answered “Allow once” to builder-1. It has it: that cannot be taken back.", "Needs you 1", "Which port?").
+	b.sees("Answered “Allow once” to builder-1. It has it; that cannot be undone.", "Needs you 1", "Which port?").
 		seesNot("May builder-1", "Ship it")
-	b.press("z").sees("There is nothing to take back.")
+	b.press("z").sees("There is nothing to undo.")
 }
 
 func TestDialogDeniedWithWords(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", "rm -rf build"))
 	b := newBench(t, o)
-	b.press("enter 3").sees(" Deny, and say why:\n", "enter answer, at once", "rm -rf build").type_("Not that one")
-	b.press("esc").sees("Kept, and not sent.", "  1  Allow once").press("3").sees("Deny, and say why: Not that one")
+	b.press("enter 3").sees(" Deny, and say why:\n", "enter answer immediately", "rm -rf build").type_("Not that one")
+	b.press("esc").sees("Kept, not sent.", "  1  Allow once").press("3").sees("Deny, and say why: Not that one")
 	o.err = errors.New("the post office is gone")
-	b.press("enter").sees("Not answered. the post office is gone (What you wrote is kept.)", "  1  Allow once")
+	b.press("enter").sees("Not answered. the post office is gone (Your text is kept.)", "  1  Allow once")
 	o.err = nil
 	b.press("3").sees("Not that one").press("enter")
 	if a := o.dialogs.Answers; len(a) != 1 || a[0].Verdict != mail.SayDeny || a[0].Words != "Not that one" {
@@ -118,7 +118,7 @@ func TestDialogEndsMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.tell(changed{})
-	b.sees("It is not asked any more", "Nothing needs you.")
+	b.sees("It is no longer open", "Nothing needs you.")
 	if len(o.dialogs.Answers) != 1 || b.model.box != nil {
 		t.Errorf("answered %+v, box %v", o.dialogs.Answers, b.model.box)
 	}
@@ -131,10 +131,10 @@ func TestDialogElsewhere(t *testing.T) {
 	o.dialogs.Ask(c)
 	b := newBench(t, o)
 	b.sees("in its terminal only").press("enter")
-	b.sees("It cannot be answered from here: what it asks is held on laptop.", "This is not all of it")
+	b.sees("It cannot be answered from here: what it asks is held on laptop.", "This is incomplete")
 	b.seesNot("Allow once")
 	b.press("1 3 r").sees("It cannot be answered from here")
-	b.press("q e").sees("This is no mail").press("x u s a").sees("This is no mail")
+	b.press("q e").sees("This is not mail").press("x u s a").sees("This is not mail")
 	if len(o.dialogs.Answers)+len(o.marked)+len(o.sent) != 0 {
 		t.Errorf("something was done: %+v %+v %+v", o.dialogs.Answers, o.marked, o.sent)
 	}
@@ -223,13 +223,13 @@ func TestDialogAsksElse(t *testing.T) {
 	b := newBench(t, o)
 	b.press("enter").sees(" │ ls\n")
 	b.asksElse(permission("d-one", "rm -rf /"))
-	b.sees(" │ rm -rf /\n", "It asks something else now; press Enter to go on.").press("1 3 r 1")
+	b.sees(" │ rm -rf /\n", "It now asks something else; press Enter to continue.").press("1 3 r 1")
 	b.tell(changed{})
-	b.press("1 j 1").sees("press Enter to go on.")
+	b.press("1 j 1").sees("press Enter to continue.")
 	if len(o.dialogs.Answers) != 0 || b.model.box != nil {
 		t.Fatalf("answered %+v, box %v", o.dialogs.Answers, b.model.box)
 	}
-	b.press("enter").sees("An answer goes at once").seesNot("something else").press("1")
+	b.press("enter").sees("An answer is sent immediately").seesNot("something else").press("1")
 	if a := o.dialogs.Answers; len(a) != 1 || a[0].Sum != strings.Repeat("cd", 32) {
 		t.Errorf("answered %+v", a)
 	}
@@ -242,7 +242,7 @@ func TestFormAsksElse(t *testing.T) {
 	b := newBench(t, o)
 	b.press("enter 1 2 r").type_("the big one")
 	b.asksElse(form("d-one", mail.AskedQuestion{Text: "Which disk to erase?", Free: true}))
-	b.sees("Which disk to erase?").press("enter").sees("It asks something else now; press Enter to go on.")
+	b.sees("Which disk to erase?").press("enter").sees("It now asks something else; press Enter to continue.")
 	if len(o.dialogs.Answers) != 0 || b.model.box != nil {
 		t.Fatalf("answered %+v, box %v", o.dialogs.Answers, b.model.box)
 	}

@@ -57,7 +57,7 @@ func TestRemindAndWithdraw(t *testing.T) {
 	if len(o.gone) != 0 {
 		t.Errorf("withdrawn: %v", o.gone)
 	}
-	b.press("x x").sees("Withdrawn: nobody waits for it any more.")
+	b.press("x x").sees("Withdrawn.")
 	if !slices.Equal(o.gone, []mail.ID{"msg_q2"}) {
 		t.Errorf("withdrawn: %v", o.gone)
 	}
@@ -72,7 +72,7 @@ func TestRemindAndWithdraw(t *testing.T) {
 	o.waits = []mail.Waiting{{Question: "msg_q1", Asker: "docs", Address: mail.ToUser, Since: past(4)},
 		{Question: "msg_q1", Asker: "docs", Address: "role:reviewer", Since: past(3)}}
 	b.tell(changed{})
-	b.press("m").sees("It waits for you: enter opens it.").press("j m").sees("nobody can be reminded")
+	b.press("m").sees("It waits for you: enter opens it.").press("j m").sees("no reminder is possible")
 }
 
 // TestFree tests that a second key frees a claim that an agent waits for, in Stuck.
@@ -102,7 +102,7 @@ func TestHolds(t *testing.T) {
 			Since: past(5), Why: "the release"}})
 	}
 	b := newBench(t, o)
-	b.press("]").press("]").sees("holds build, docs, port:8080 and 1 more since ", "for: the release")
+	b.press("]").press("]").sees("holds build, docs, port:8080 and 1 more, since ", "for: the release")
 	b.press("j")
 	if strings.Contains(b.screen(), "holds ") {
 		t.Errorf("what another holds is said of it:\n%s", b.screen())
@@ -125,7 +125,7 @@ func TestRoomsNotReadAreSaid(t *testing.T) {
 	o := busy()
 	o.unseen = mail.Fleet{NotRead: []mail.RoomName{"a", "b", "c"}, Away: []mail.RoomName{"far"}}
 	b := newBench(t, o)
-	b.press("tab tab tab").sees("3 rooms not read yet · away: far")
+	b.press("tab tab tab").sees("3 rooms not read yet · not available: far")
 	o.unseen = mail.Fleet{}
 	b.pass()
 	b.seesNot("not read yet", "away: far").sees("dead")
@@ -139,12 +139,12 @@ func TestRoomsNotReadAreSaid(t *testing.T) {
 func TestScope(t *testing.T) {
 	o := busy()
 	b := newBench(t, o)
-	b.press("w").sees("Only lab is shown", "w all rooms").seesNot("   all rooms\n")
+	b.press("w").sees("Showing only lab", "w all rooms").seesNot("   all rooms\n")
 	last := o.asked[len(o.asked)-1]
 	if len(last.Rooms) != 1 || last.Rooms[0] != "lab" || len(b.kept) != 1 || b.kept[0] != "lab" {
 		t.Errorf("asked for %v, kept %v", last.Rooms, b.kept)
 	}
-	b.press("w").sees("All rooms are shown.", "all rooms")
+	b.press("w").sees("Showing all rooms.", "all rooms")
 	if last := o.asked[len(o.asked)-1]; last.Rooms != nil || b.kept[1] != "" {
 		t.Errorf("asked for %v, kept %v", last.Rooms, b.kept)
 	}
@@ -163,11 +163,11 @@ func TestFocus(t *testing.T) {
 	o.threads["msg_q1"] = append(before, thread[0])
 	b := startBench(t, o)
 	b.sees("1 of 2", "Which port?", "The text of Which port?", " 1  8080", " 2  9090  as in CI",
-		"2 agents wait behind it: ○ release 12 min, ○ frontend 8 min", "reviewer → builder-1", "Reason 8")
-	b.press("2").sees("Answered “9090” to builder-1 · z takes it back", "1 of 1", "Ship it?")
-	b.press("z").sees("Taken back.").press("esc").sees("▌ ? Which port?", "2 wait")
+		"2 agents waiting for this: ○ release 12 min, ○ frontend 8 min", "reviewer → builder-1", "Reason 8")
+	b.press("2").sees("Answered “9090” to builder-1 · z undoes it", "1 of 1", "Ship it?")
+	b.press("z").sees("Undone.").press("esc").sees("▌ ? Which port?", "2 wait")
 	b.tell(resized{160, 45})
-	b.press("enter").sees("Waits behind it", "└─ ○ release 12 min", "   └─ ○ frontend 8 min", "Reason 3")
+	b.press("enter").sees("Waiting for this", "└─ ○ release 12 min", "   └─ ○ frontend 8 min", "Reason 3")
 }
 
 // TestNextDialogTakesNoStrayKey tests that a key pressed for an answered question does not answer the dialog that
@@ -221,7 +221,7 @@ func TestColoursMeanSomething(t *testing.T) {
 	o := busy()
 	o.needs[0].Urgent = true
 	b := newBench(t, o)
-	for text, want := range map[string]style{"! ": red, " URGENT ": label, "2 wait ": amber,
+	for text, want := range map[string]style{"! ": red, " URGENT ": label, "2 waiting ": amber,
 		"Which port?": chosen} {
 		if got := b.styleOf(text); got&want == 0 {
 			t.Errorf("%q is drawn as %b, want %b", text, got, want)

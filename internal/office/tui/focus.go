@@ -105,7 +105,7 @@ func (m *model) viewWaits(q *mail.Item) []line {
 	if m.height < 32 {
 		return []line{m.waitsLine(list)}
 	}
-	out := []line{spread(line{{" Waits behind it", grey}}, line{{wording.Plural(len(list), "agent") + " ", grey}},
+	out := []line{spread(line{{" Waiting for this", grey}}, line{{wording.Plural(len(list), "agent") + " ", grey}},
 		min(m.width, maxMeasure))}
 	for _, w := range list {
 		out = append(out, append(line{{" " + strings.Repeat("   ", w.depth) + "└─ ", grey}},
@@ -116,8 +116,7 @@ func (m *model) viewWaits(q *mail.Item) []line {
 
 // waitsLine draws the waiting agents on one line.
 func (m *model) waitsLine(list []waiter) line {
-	out := line{{" " + wording.Plural(len(list), "agent") + " " +
-		map[bool]string{true: "waits", false: "wait"}[len(list) == 1] + " behind it: ", grey}}
+	out := line{{" " + wording.Plural(len(list), "agent") + " waiting for this: ", grey}}
 	for i, w := range list {
 		if i > 0 {
 			out = append(out, span{", ", grey})

@@ -47,7 +47,7 @@ func (m *model) send(room mail.RoomName, key string, hides bool, d mail.Draft, n
 	m.pending = append(m.pending, p)
 	delete(m.drafts, key)
 	m.last = nil
-	m.notice = notice + " · z takes it back"
+	m.notice = notice + " · z undoes it"
 	m.hide(p)
 	return []effect{later{undoTime, due{p.number}}}
 }
@@ -71,7 +71,7 @@ func (m *model) hide(p *pending) {
 // not duplicated.
 func (m *model) sendHeld() []effect {
 	if len(m.held) == 0 {
-		return m.say("Nothing is kept that was to be sent.")
+		return m.say("No unsent mail is kept.")
 	}
 	var out []effect
 	m.notice = "Sending " + wording.Plural(len(m.held), "message") + "…"
@@ -110,7 +110,7 @@ func (msg due) change(m *model) []effect {
 		return nil
 	}
 	p.going = true
-	if m.notice == p.notice+" · z takes it back" {
+	if m.notice == p.notice+" · z undoes it" {
 		m.notice = p.notice
 	}
 	return []effect{call(func(ctx context.Context, office mail.Office) message {
@@ -127,7 +127,7 @@ func (msg due) change(m *model) []effect {
 }
 
 // keptHere is the notice for mail in the outbox.
-const keptHere = "Kept on this machine: nobody has it yet. It goes when the way to the room is back."
+const keptHere = "Kept on this machine, not delivered yet. It is sent when the room is reachable again."
 
 // Mail that failed to send becomes a draft.
 func (msg left) change(m *model) []effect {
@@ -138,7 +138,7 @@ func (msg left) change(m *model) []effect {
 		if p.key == "" {
 			shows = "c"
 		}
-		m.notice = "Not sent, and kept: S sends it, " + shows + " shows it. " + cleanLine(msg.err.Error())
+		m.notice = "Not sent, but kept: S sends it, " + shows + " shows it. " + cleanLine(msg.err.Error())
 		m.drafts[p.key], m.held = p.text(), append(m.held, p)
 		m.restore(p)
 	} else if msg.kept {
@@ -195,15 +195,15 @@ func (m *model) takeBack() []effect {
 			m.drop(p)
 			m.drafts[p.key] = p.text()
 			m.restore(p)
-			m.notice = "Taken back. Nothing was sent."
+			m.notice = "Undone. Nothing was sent."
 			return m.reload()
 		}
 	}
 	if u := m.last; u != nil {
 		m.last = nil
-		return []effect{mark(u.batches, u.mark, 0, "Taken back.", nil)}
+		return []effect{mark(u.batches, u.mark, 0, "Undone.", nil)}
 	}
-	return m.say("There is nothing to take back.")
+	return m.say("There is nothing to undo.")
 }
 
 // quit sends all pending mail now, and quits afterwards.
@@ -261,11 +261,11 @@ func (m *model) decline(q *subject) []effect {
 // adopt answers the conversation's open question with the newest suggestion.
 func (m *model) adopt() []effect {
 	if m.talk == nil {
-		return m.say("Open it first: enter shows what is suggested.")
+		return m.say("Open it first: enter shows the suggestion.")
 	}
 	q, s := m.talk.question(), m.talk.suggestion()
 	if q == nil || s == nil {
-		return m.say("Nothing is suggested here.")
+		return m.say("There is no suggestion here.")
 	}
 	about := &subject{m.talk.room, *q}
 	d, err := about.triage().Adopt(s)

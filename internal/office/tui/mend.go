@@ -44,9 +44,9 @@ func (m *model) remind(e *entry) []effect {
 	case who == mail.User || e.wait != nil && e.wait.Address == mail.ToUser:
 		return m.say("It waits for you: enter opens it.")
 	case who == "":
-		return m.say("It is for no agent in particular: nobody can be reminded.")
+		return m.say("It is for no particular agent: no reminder is possible.")
 	case len(ids) == 0:
-		return m.say("No question waits there: c writes to " + cleanLine(string(who)) + ".")
+		return m.say("There is no open question: c writes to " + cleanLine(string(who)) + ".")
 	}
 	now := m.now
 	return []effect{call(func(ctx context.Context, p mail.Office) message {
@@ -74,9 +74,9 @@ func (m *model) remind(e *entry) []effect {
 func (m *model) askWithdraw(e *entry) []effect {
 	ids, room := e.asksIn(), e.room
 	if len(ids) == 0 {
-		return m.say("No question waits there that could be withdrawn.")
+		return m.say("There is no open question to withdraw.")
 	}
-	m.choice = &choice{text: "Withdraw " + wording.Plural(len(ids), "question") + "? Nobody waits for it then.",
+	m.choice = &choice{text: "Withdraw " + wording.Plural(len(ids), "question") + "? Its sender stops waiting.",
 		keys: []option{{"x", "withdraw", func() []effect {
 			return []effect{call(func(ctx context.Context, p mail.Office) message {
 				svc, err := p.Room(ctx, room, mail.User)
@@ -85,7 +85,7 @@ func (m *model) askWithdraw(e *entry) []effect {
 						err = svc.Withdraw(ctx, id)
 					}
 				}
-				return done{notice: "Withdrawn: nobody waits for it any more.", err: err}
+				return done{notice: "Withdrawn.", err: err}
 			})}
 		}}}}
 	return nil
@@ -99,7 +99,7 @@ func (m *model) askFree(e *entry) []effect {
 	if len(claims) > 1 {
 		what = wording.Plural(len(claims), "claim") + " that it waits for"
 	}
-	m.choice = &choice{text: "Free " + what + "? The holder is told.",
+	m.choice = &choice{text: "Free " + what + "? Its holder is told.",
 		keys: []option{{"x", "free", func() []effect {
 			return []effect{call(func(ctx context.Context, p mail.Office) message {
 				svc, err := p.Room(ctx, room, mail.User)

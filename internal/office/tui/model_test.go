@@ -20,7 +20,7 @@ func TestAnswerByDigit(t *testing.T) {
 	b := newBench(t, o)
 	b.sees("Needs you 2", "Which port?", "1 8080 · 2 9090", "builder-1", "lab", "1 h")
 	b.press("2")
-	b.sees("Answered “9090” to builder-1 · z takes it back", "Needs you 1", "Ship it?")
+	b.sees("Answered “9090” to builder-1 · z undoes it", "Needs you 1", "Ship it?")
 	b.seesNot("Which port?")
 	if len(o.sent) != 0 {
 		t.Fatalf("sent before its time: %v", o.sent)
@@ -43,12 +43,12 @@ func TestUndoBeforeItLeaves(t *testing.T) {
 	o.question(1, "Which port?", ports)
 	b := newBench(t, o)
 	b.press("1").seesNot("Which port?")
-	b.press("z").sees("Taken back. Nothing was sent.", "Which port?", "Needs you 1")
+	b.press("z").sees("Undone. Nothing was sent.", "Which port?", "Needs you 1")
 	b.pass()
 	if len(o.sent) != 0 {
 		t.Errorf("sent %v", o.sent)
 	}
-	b.press("z").sees("There is nothing to take back.")
+	b.press("z").sees("There is nothing to undo.")
 
 	b.press("r").type_("Take any.").press("ctrl+s").seesNot("Which port?")
 	b.press("z r").sees("Take any.") // the typed text is back
@@ -78,7 +78,7 @@ func TestNotSentIsKept(t *testing.T) {
 	if b.quit {
 		t.Fatal("the view has ended with an answer that was not sent")
 	}
-	b.sees("Not sent, and kept")
+	b.sees("Not sent, but kept")
 	if err := b.model.unsent(); mail.CodeOf(err) != mail.Unavailable {
 		t.Errorf("unsent: %v", err)
 	}
@@ -133,13 +133,13 @@ func TestArchiveAsksOnce(t *testing.T) {
 	o.question(1, "Which port?", ports)
 	o.update(1, "It is done")
 	b := newBench(t, o)
-	b.press("e").sees("It still waits for your answer.", "e archive anyway", "x decline")
+	b.press("e").sees("It is still waiting for your answer.", "e archive anyway", "x decline")
 	b.press("esc").sees("Which port?").press("e")
 	o.needs = nil
-	b.press("e").sees("Archived “Which port?” · z takes it back").seesNot("? Which")
+	b.press("e").sees("Archived “Which port?” · z undoes it").seesNot("? Which")
 	o.updates = nil
 	b.press("tab e").sees("Archived “It is done”", "No updates.")
-	b.press("z").sees("Taken back.")
+	b.press("z").sees("Undone.")
 	want := []mail.Marking{
 		{IDs: []mail.ID{"msg_q1"}, Mark: mail.MarkArchived}, {IDs: []mail.ID{"msg_u1"}, Mark: mail.MarkArchived},
 		{IDs: []mail.ID{"msg_u1"}, Mark: mail.MarkUnarchived},
@@ -172,7 +172,7 @@ func TestAnswerGoesWhereItWasBegun(t *testing.T) {
 
 	o.needs = both
 	b.tell(changed{})
-	b.press("g e").sees("It still waits for your answer.")
+	b.press("g e").sees("It is still waiting for your answer.")
 	gone()
 	o.marked = nil
 	b.press("e")
@@ -205,7 +205,7 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	b := newBench(t, o)
 	b.press("a").sees("Open it first")
 	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, who was not asked")
-	b.press("a").sees("Answered builder-1 as mallory suggests · z takes it back")
+	b.press("a").sees("Answered builder-1 as mallory suggests · z undoes it")
 	b.pass()
 	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID ||
 		o.sent[0].Type != string(mail.Answer) ||
@@ -214,14 +214,14 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	}
 	o = &office{}
 	o.question(1, "Which port?", ports)
-	newBench(t, o).press("enter a").sees("Nothing is suggested here.")
+	newBench(t, o).press("enter a").sees("There is no suggestion here.")
 }
 
 func TestSnooze(t *testing.T) {
 	o := &office{}
 	o.update(1, "It is done")
 	b := newBench(t, o)
-	b.press("tab s").sees("Put it off until", "1 in 3 hours",
+	b.press("tab s").sees("Snooze until", "1 in 3 hours",
 		"2 tomorrow 9:00").press("2").sees("Back Mon 11 May 09:00")
 	if len(o.marked) != 1 || o.marked[0].Mark != mail.MarkSnoozed ||
 		o.marked[0].Until.String()[:13] != "2026-05-11T09" {
@@ -304,19 +304,19 @@ func TestPostOfficeGoesAndComes(t *testing.T) {
 	b.tell(changed{})
 	b.sees("nobody listens")
 	late := b.model.update(changed{})[0].(call)(t.Context(), &office{needs: o.needs})
-	b.tell(away{errors.New("the connection broke"), now})
+	b.tell(away{errors.New("connection lost"), now})
 	b.seesNot("nobody listens") // the line above the list says it
 	b.tell(done{err: o.err, seen: true})
 	b.seesNot("nobody listens") // nor does an implicit mark
 	b.tell(late)                // a late result from before does not mean that it is back
-	b.sees("Post office away since 14:00. Your text is kept.", "Which port?")
+	b.sees("Post office offline since 14:00. Your text is kept.", "Which port?")
 	b.tell(changed{})
 	b.seesNot("nobody listens")
 	o.err = nil
 	o.question(2, "Ship it?", "")
 	b.tell(away{nil, now})
 	b.sees("Ship it?")
-	b.seesNot("away since")
+	b.seesNot("offline since")
 }
 
 // TestSentOnceItIsBack tests that text written while the post office is away is kept whole, and that one key sends it
@@ -326,7 +326,7 @@ func TestSentOnceItIsBack(t *testing.T) {
 	o.question(1, "Which port?", ports)
 	o.question(2, "Ship it?", "")
 	b := newBench(t, o)
-	b.tell(away{errors.New("the connection broke"), now})
+	b.tell(away{errors.New("connection lost"), now})
 	o.err = &mail.Error{Code: mail.Unavailable, Msg: "nobody listens"}
 	b.press("r").type_("Take any.").press("ctrl+s j")
 	for _, to := range []string{"docs", "ci"} {
@@ -352,7 +352,7 @@ func TestSentOnceItIsBack(t *testing.T) {
 	if len(o.sent) > 0 && o.sent[0].Key != key {
 		t.Errorf("it was sent with the key %q, and again with %q", key, o.sent[0].Key)
 	}
-	b.press("S").sees("Nothing is kept")
+	b.press("S").sees("No unsent mail")
 	if b.model.unsent() != nil {
 		t.Errorf("unsent: %v", b.model.unsent())
 	}
@@ -433,7 +433,7 @@ func TestAgents(t *testing.T) {
 		t.Errorf("sent %+v", o.sent)
 	}
 	b.press("enter").sees("From builder-2", "It is done").press("esc")
-	b.press("tab j enter").sees("From builder-1", "Nothing fits.")
+	b.press("tab j enter").sees("From builder-1", "Nothing matches.")
 }
 
 func TestStatusUnfolds(t *testing.T) {
@@ -458,7 +458,7 @@ func TestEditor(t *testing.T) {
 		t.Fatalf("edits: %+v", b.edits)
 	}
 	b.tell(edited{text: ""})
-	b.sees("Nothing was written, and nothing is sent.", "Which port?")
+	b.sees("Nothing was written. Nothing was sent.", "Which port?")
 	b.press("r").type_("So").press("ctrl+e")
 	if b.edits[1].text != "So" {
 		t.Errorf("the editor was given %q", b.edits[1].text)

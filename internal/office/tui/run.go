@@ -45,7 +45,7 @@ func Run(ctx context.Context, opts Options) error {
 		err = scr.Init()
 	}
 	if err != nil {
-		return mail.Errorf(mail.Conflict, "this terminal cannot be drawn on: %w", err)
+		return mail.Errorf(mail.Conflict, "cannot draw on this terminal: %w", err)
 	}
 	scr.EnablePaste()
 	scr.EnableMouse(tcell.MouseButtonEvents)
@@ -92,7 +92,7 @@ func (r *runner) run(ctx context.Context) {
 		case up := <-r.opts.Link:
 			var err error
 			if !up {
-				err = errors.New("the connection broke")
+				err = errors.New("connection lost")
 			}
 			r.do(ctx, r.model.update(away{err, time.Now()}))
 		case <-ctx.Done():
@@ -348,6 +348,6 @@ func (m *model) unsent() error {
 	if n == 0 {
 		return nil
 	}
-	return mail.Errorf(mail.Unavailable, "%s could not be sent: the post office does not answer. What was asked is "+
+	return mail.Errorf(mail.Unavailable, "%s could not be sent: the post office does not answer. The questions are "+
 		"still open", wording.Plural(n, "message"))
 }

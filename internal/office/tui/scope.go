@@ -10,15 +10,15 @@ func (m *model) switchScope() []effect {
 	room := mail.RoomName("")
 	if m.room == "" {
 		if room = m.roomHere(); room == "" {
-			return m.say("There is no row here whose room could be shown alone.")
+			return m.say("There is no row here to take a room from.")
 		}
 	}
 	m.room, m.talk = room, nil
 	m.lists, m.fleet = [agents]list{newList(), newList()}, newFleet()
 	m.notRead, m.closed, m.filter = nil, nil, filter{}
-	m.notice = "All rooms are shown."
+	m.notice = "Showing all rooms."
 	if room != "" {
-		m.notice = "Only " + cleanLine(string(room)) + " is shown · w shows all rooms"
+		m.notice = "Showing only " + cleanLine(string(room)) + " · w shows all rooms"
 	}
 	return append(m.reload(), keep{room})
 }

@@ -57,7 +57,7 @@ func (m *model) archive() []effect {
 		return m.putAway(*c)
 	}
 	row, q := *c, m.about()
-	m.choice = &choice{text: "It still waits for your answer.", keys: []option{
+	m.choice = &choice{text: "It is still waiting for your answer.", keys: []option{
 		{"e", "archive anyway", func() []effect { return m.putAway(row) }},
 		{"r", "answer", func() []effect { return m.replyTo(q) }},
 		{"x", "decline", func() []effect { return m.askDeclineOf(q) }},
@@ -73,7 +73,7 @@ func (m *model) putAway(c mail.Conversation) []effect {
 		return []effect{archiveStatus(m.rooms())}
 	}
 	batches := batches(&c)
-	return []effect{mark(batches, mail.MarkArchived, 0, "Archived “"+title+"” · z takes it back",
+	return []effect{mark(batches, mail.MarkArchived, 0, "Archived “"+title+"” · z undoes it",
 		&undo{batches, mail.MarkUnarchived})}
 }
 
@@ -98,7 +98,7 @@ func archiveStatus(rooms []mail.RoomName) effect {
 			all = append(all, batch{c.Room, c.IDs})
 			n += len(c.IDs)
 		}
-		return mark(all, mail.MarkArchived, 0, "Archived "+wording.Plural(n, "message")+" · z takes it back",
+		return mark(all, mail.MarkArchived, 0, "Archived "+wording.Plural(n, "message")+" · z undoes it",
 			&undo{all, mail.MarkUnarchived}).(call)(ctx, p)
 	})
 }
@@ -124,13 +124,13 @@ func (m *model) askSnooze() []effect {
 	if c == nil || c.Folded > 0 {
 		return nil
 	}
-	ask := &choice{text: "Put it off until"}
+	ask := &choice{text: "Snooze until"}
 	batches, key := batches(c), keyOf(&row{Conversation: *c})
 	for i, later := range triage.Laters(m.now) {
 		ask.keys = append(ask.keys, option{itoa(i + 1), later.Short, func() []effect {
 			m.remove(key)
 			back := later.At.Std().In(m.now.Location()).Format("Mon 2 Jan 15:04")
-			return []effect{mark(batches, mail.MarkSnoozed, later.At, "Back "+back+" · z takes it back",
+			return []effect{mark(batches, mail.MarkSnoozed, later.At, "Back "+back+" · z undoes it",
 				&undo{batches, mail.MarkUnread})}
 		}})
 	}
@@ -143,7 +143,7 @@ func (m *model) askDecline() []effect { return m.askDeclineOf(m.about()) }
 
 func (m *model) askDeclineOf(q *subject) []effect {
 	if q == nil || !triage.AsksUser(&q.Item) {
-		return m.say("Nothing here waits for your answer.")
+		return m.say("There is no open question here.")
 	}
 	m.choice = &choice{text: "Decline to answer? " + signer(q.From) + " decides alone.", keys: []option{
 		{"x", "decline", func() []effect {

@@ -18,15 +18,15 @@ const late = 30 * time.Minute
 func (m *model) viewEntries() []line {
 	p := m.entries()
 	if len(p.rows) == 0 {
-		text := [...]string{"No agents are here. An agent that is connected appears by itself.",
-			"Nothing is stuck.", "Nobody waits for an answer."}[m.tab-agents]
+		text := [...]string{"There are no agents. A connected agent appears by itself.",
+			"Nothing is stuck.", "No one is waiting for an answer."}[m.tab-agents]
 		switch {
 		case !p.loaded:
 			text = "Looking…"
 		case m.filter.words != "":
-			text = "Nothing fits."
+			text = "Nothing matches."
 		case len(m.notRead) > 0:
-			text = "Nothing in the rooms that have been read."
+			text = "Nothing in the rooms read so far."
 		}
 		return []line{nil, {{"   " + text, grey}}}
 	}
@@ -121,7 +121,7 @@ func (m *model) notAll() string {
 		out = append(out, wording.Plural(n, "room")+" not read yet")
 	}
 	if len(m.closed) > 0 {
-		out = append(out, "away: "+cli.Joined(m.closed, ", "))
+		out = append(out, "not available: "+cli.Joined(m.closed, ", "))
 	}
 	return strings.Join(out, " · ")
 }
@@ -138,7 +138,7 @@ func holdsLine(held []mail.Holding) string {
 		text += " and " + itoa(n) + " more"
 	}
 	first := slices.MinFunc(held, func(a, b mail.Holding) int { return cmp.Compare(a.Since, b.Since) })
-	if text += " since " + first.Since.Std().Local().Format("15:04"); first.Why != "" {
+	if text += ", since " + first.Since.Std().Local().Format("15:04"); first.Why != "" {
 		text += ", for: " + cleanLine(first.Why)
 	}
 	return text

@@ -30,7 +30,7 @@ func (m *model) viewEmpty(l *list) []line {
 	case !l.loaded:
 		text = "Looking…"
 	case m.filter != (filter{}):
-		text = "Nothing fits."
+		text = "Nothing matches."
 	case m.tab == updates:
 		text = "No updates."
 	}
@@ -85,10 +85,8 @@ func (m *model) howManyWait(c *mail.Conversation) line {
 	switch n := len(behind(m.fleet[waitsPart].all, c.Room, asker(&c.Item))); n {
 	case 0:
 		return nil
-	case 1:
-		return line{{"1 waits ", amber}}
 	default:
-		return line{{itoa(n) + " wait ", amber}}
+		return line{{itoa(n) + " waiting ", amber}}
 	}
 }
 

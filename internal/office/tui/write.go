@@ -43,7 +43,7 @@ func (m *model) replyTo(q *subject) []effect {
 	}
 	to := q.AnswerTo(mail.User)
 	if len(to) == 0 {
-		return m.say("Nobody can be answered: this is from the post office itself.")
+		return m.say("You cannot answer: this is from the post office itself.")
 	}
 	verb := "Reply to "
 	if triage.AsksUser(&q.Item) {
@@ -166,7 +166,7 @@ func (m *model) closeBox() []effect {
 		m.keepWords(b)
 	}
 	if strings.TrimSpace(b.String()) != "" {
-		m.notice = "Kept, and not sent."
+		m.notice = "Kept, not sent."
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (m *model) submit() []effect {
 	}
 	if strings.TrimSpace(text) == "" {
 		m.box = nil
-		return m.say("Nothing was written, and nothing is sent.")
+		return m.say("Nothing was written. Nothing was sent.")
 	}
 	if b.for_ == toCompose {
 		return m.sendComposed(text)

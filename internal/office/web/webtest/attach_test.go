@@ -12,7 +12,7 @@ func TestOpenSession(t *testing.T) {
 	p.click("#row-" + id)
 	p.sees("#letter", "It is done.")
 	p.click("#act-session")
-	p.sees("#session-how", "This opens the last one again")
+	p.sees("#session-how", "This reopens the last one")
 	p.sees("#session-how code", "claude --resume 0a1b")
 	r.send("builder-1", "user", "And this.", "--reply-to", id)
 	p.sees("#letter", "whole thread of 2")
@@ -30,6 +30,6 @@ func TestNoSession(t *testing.T) {
 	p.click("#row-" + id)
 	p.sees("#letter", "It is done.")
 	p.click("#act-session")
-	p.sees("#session-how", "There is no session that could be shown")
+	p.sees("#session-how", "There is no session to show")
 	p.is(`(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.getElementById("session-how").getBoundingClientRect())`)
 }

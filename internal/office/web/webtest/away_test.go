@@ -27,7 +27,7 @@ func TestPostOfficeAway(t *testing.T) {
 	p.sees("#letter", "Which port?")
 	r.restart(func() {
 		begun := time.Now()
-		p.sees("#office-away", "Post office away since")
+		p.sees("#office-away", "Post office offline since")
 		if took := time.Since(begun); took > 3*time.Second {
 			t.Errorf("it took %v to say so", took)
 		}
@@ -66,7 +66,7 @@ func TestPostOfficeAway(t *testing.T) {
 		p.press("\u001bz")
 		p.until(`document.getElementById("reply-text").value === "Both, then"`)
 		p.press("u")
-		p.sees(".toast", "Not done: the post office is away")
+		p.sees(".toast", "Not done: the post office is offline")
 		p.press("ga")
 		p.sees(".toast", "this page stays")
 		p.press("c")
@@ -277,8 +277,8 @@ func TestNoErrorOfTheBrowser(t *testing.T) {
 			for _, theme := range []string{"light", "dark"} {
 				p.media("prefers-color-scheme", theme)
 				p.do(reload())
-				p.sees("[role=status]", "Post office away. Your text is kept.")
-				p.sees("main", "comes back by itself")
+				p.sees("[role=status]", "Post office offline. Your text is kept.")
+				p.sees("main", "reloads by itself")
 				p.accessible("away page "+theme, `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
 				p.is(`document.documentElement.scrollWidth <= innerWidth`)
 				shot(p, fmt.Sprintf("away-page-%d-%s", width, theme))
@@ -360,7 +360,7 @@ func TestTwoTabs(t *testing.T) {
 	}
 	p.do(reload())
 	p.until(`document.getElementById("reply-text")?.value === "Mine is 7070"`)
-	p.sees(".other-text", "in another tab, too")
+	p.sees(".other-text", "in another tab")
 	p.do(navigate("about:blank"))
 	other.do(navigate("about:blank"))
 
@@ -391,7 +391,7 @@ func TestTwoTabs(t *testing.T) {
 	other.until(`document.getElementById("compose-subject")?.value === ""`)
 	other.visit("/compose")
 	other.until(`document.getElementById("compose-subject")?.value === "Another"`)
-	other.sees(".other-text", "in another tab, too")
+	other.sees(".other-text", "in another tab")
 	p.do(navigate("about:blank"))
 	other.do(reload())
 	other.until(`document.getElementById("compose-subject")?.value`)
@@ -408,7 +408,7 @@ func TestTwoTabs(t *testing.T) {
 	_, _ = chromedp.Call(ctx, page.Crash, cdp.Empty{}) // no reply will come
 	third.visit("/t/" + id)
 	third.until(`document.querySelector(".box textarea")?.value === "To the thread"`)
-	third.sees(".other-text", "in another tab, too")
+	third.sees(".other-text", "in another tab")
 }
 
 // TestRenews tests that a page of an older version reloads, but not while the person is writing.

@@ -67,7 +67,7 @@ func TestClaims(t *testing.T) {
 	p.press("j")
 	p.focuses(".held")
 	p.press("f")
-	p.sees("#toasts", "build is free; ann is told")
+	p.sees("#toasts", "build is free; ann has been told")
 	p.misses("#stuck-groups", "which ann holds")
 
 	p.visit("/agents/ann")

@@ -136,7 +136,7 @@ func TestTriage(t *testing.T) {
 	p.focuses(row("4"))
 	p.click(".toast button")
 	p.sees("#list .row", "Report 5")
-	p.sees(".toast", "It is back")
+	p.sees(".toast", "Undone")
 
 	// the delete button of a row, visible while the mouse is over it
 	p.hover(row("5"))
@@ -171,5 +171,5 @@ func TestTriage(t *testing.T) {
 		p.press("e")
 		p.misses("#list .row", "Report "+n)
 	}
-	p.sees("#list", "Nobody waits for you.")
+	p.sees("#list", "No one is waiting for you.")
 }
