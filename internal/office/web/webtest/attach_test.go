@@ -15,7 +15,7 @@ func TestOpenSession(t *testing.T) {
 	p.sees("#session-how", "This reopens the last one")
 	p.sees("#session-how code", "claude --resume 0a1b")
 	r.send("builder-1", "user", "And this.", "--reply-to", id)
-	p.sees("#letter", "whole thread of 2")
+	p.sees("#letter", "whole thread, 2 messages")
 	p.sees("#session-how code", "claude --resume 0a1b")
 	p.click("#session-how button")
 	p.until(`document.getElementById("announce").textContent.includes("Cop")`)

@@ -49,9 +49,9 @@ func TestClaims(t *testing.T) {
 	p.visit("/agents")
 	p.sees("#agent-ann", "ann")
 	as("ann", "port:8080", "build", "deploy:staging", "docs", "release", "--why", "the new lexer")
-	p.sees("#agent-ann .holds", "and 2 more since")
+	p.sees("#agent-ann .holds", "and 2 more, since")
 	r.waitFor("bob", "build")
-	p.sees("#agent-bob .awaits", "waits for build, which ann holds")
+	p.sees("#agent-bob .awaits", "waits for build, which ann has held")
 	p.everywhere("agents with claims")
 	shot(p, "claims-agents")
 
@@ -61,14 +61,14 @@ func TestClaims(t *testing.T) {
 	shot(p, "claims-flow")
 
 	p.visit("/stuck")
-	p.sees(".kind-claim .held", "waits for build, which ann holds")
+	p.sees(".kind-claim .held", "waits for build, which ann has held")
 	p.everywhere("stuck at a claim")
 	shot(p, "claims-stuck")
 	p.press("j")
 	p.focuses(".held")
 	p.press("f")
 	p.sees("#toasts", "build is free; ann has been told")
-	p.misses("#stuck-groups", "which ann holds")
+	p.misses("#stuck-groups", "which ann has held")
 
 	p.visit("/agents/ann")
 	p.sees("#side .claims", "Free all 4")

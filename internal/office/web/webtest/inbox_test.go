@@ -74,7 +74,7 @@ func TestAnswer(t *testing.T) {
 	p.write("#reply-text", "I am thinking")
 	r.send("builder-1", "user", "I cannot wait for ever.", "--reply-to", id)
 	p.sees("#letter .later", "I cannot wait for ever.")
-	p.sees("#letter", "whole thread of 2")
+	p.sees("#letter", "whole thread, 2 messages")
 	p.press(" about")
 	p.is(`document.activeElement.id === "reply-text" && document.activeElement.value === "I am thinking about"`)
 
