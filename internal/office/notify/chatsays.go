@@ -56,8 +56,8 @@ func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
 	case s == nil:
 		return "Nothing was sent: I no longer know what that message is about. Send /waiting."
 	case s.Dialog:
-		return "Nothing was sent: that is a dialog of an agent's client. Answer on the pages or in a terminal, where " +
-			"you see all of it."
+		return "Nothing was sent: that is a dialog of an agent's client. Answer on the pages or in a terminal, " +
+			"where you see all of it."
 	case s.ID == "":
 		return "Nothing was sent: that message is not about one message. Send /waiting, and reply to one of those."
 	}

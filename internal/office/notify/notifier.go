@@ -377,8 +377,8 @@ func (n *Notifier) Test(ctx context.Context, name string) ([]wire.NotifyTested, 
 	}
 	switch {
 	case len(names) == 0:
-		return nil, mail.Errorf(mail.Invalid, "no notification channel is configured. Add a section [notify.desktop], "+
-			"or of another channel, to the configuration (docs/notify.md), then: pennypost stop")
+		return nil, mail.Errorf(mail.Invalid, "no notification channel is configured. Add a section "+
+			"[notify.desktop], or of another channel, to the configuration (docs/notify.md), then: pennypost stop")
 	case len(out) == 0:
 		return nil, mail.Errorf(mail.Invalid, "there is no channel %q; configured channels: %s", name,
 			strings.Join(names, ", "))

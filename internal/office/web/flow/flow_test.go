@@ -32,7 +32,8 @@ func TestFlow(t *testing.T) {
 	if n := strings.Count(a.Body, `class="edge`); n != 3 {
 		t.Errorf("%d edges, want 3", n)
 	}
-	b.Get("/@shop/flow?until=2001-01-01&w=1h").Want(t, 200, "No messages in this period").Without(t, "The last message before")
+	b.Get("/@shop/flow?until=2001-01-01&w=1h").Want(t, 200, "No messages in this period").Without(t,
+		"The last message before")
 	b.Get("/@shop/flow?until=2100-01-01&w=1h").Want(t, 200, "The last message before")
 	for _, query := range []string{"w=2h", "view=pie", "until=soon", "type=gossip"} {
 		b.Get("/@shop/flow?"+query).Want(t, 400)

@@ -186,7 +186,8 @@ func TestDialogLongRefreshed(t *testing.T) {
 	b.Office.Short = true
 	shown := b.Get("/@shop/?d=d-push").Want(t, 200, "Allow once", "none hidden")
 	self := sitetest.Link(t, shown.Body, `<article id="letter"`, "hx-get")
-	b.Get(self, sitetest.AsScript("article#letter")).Want(t, 200, "Allow once").Without(t, "The whole request cannot be shown")
+	b.Get(self, sitetest.AsScript("article#letter")).Want(t, 200, "Allow once").Without(t,
+		"The whole request cannot be shown")
 }
 
 // TestDialogHostile tests that a model's texts appear as text, with invisible characters written out.

@@ -47,13 +47,13 @@ func TestSendLater(t *testing.T) {
 			}
 		}
 		for want, with := range map[string]url.Values{
-			"is not a time":           {"when": {"soon"}},
-			"that time is past":       {"at": {"1999-12-31T09:00"}},
-			"two times are given":     {"at": {"2000-01-02T09:30"}, "when": {"in 2h"}},
-			"is not a known time zone":         {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
-			"is no line of cron":      {"every": {"daily"}},
-			"an end, go with every":   {"ends": {"2000-01-05"}},
-			"every says when to send": {"every": {"0 12 * * *"}, "when": {"in 2h"}},
+			"is not a time":            {"when": {"soon"}},
+			"that time is past":        {"at": {"1999-12-31T09:00"}},
+			"two times are given":      {"at": {"2000-01-02T09:30"}, "when": {"in 2h"}},
+			"is not a known time zone": {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
+			"is no line of cron":       {"every": {"daily"}},
+			"an end, go with every":    {"ends": {"2000-01-05"}},
+			"every says when to send":  {"every": {"0 12 * * *"}, "when": {"in 2h"}},
 		} {
 			b.Post("/@shop/compose", form(with)).Want(t, http.StatusBadRequest, want, `<details id="compose-later" open>`,
 				">text</textarea>", `value="`+with.Get("when")+`"`)

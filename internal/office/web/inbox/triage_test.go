@@ -144,7 +144,8 @@ func TestBatch(t *testing.T) {
 	if got := stand(); got != was {
 		t.Errorf("deleted, and taken back: %s, want %s", got, was)
 	}
-	b.Post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).Want(t, 404, "room nowhere no longer exists")
+	b.Post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).Want(t, 404,
+		"room nowhere no longer exists")
 }
 
 // TestP13_ArchiveAsksOnce tests that archiving open questions asks the person once for all of them, and that each

@@ -53,8 +53,8 @@ func TestHistory(t *testing.T) {
 		{"q=&type=&agent=", []string{"<b>3</b>"}, []string{"Remove the filter"}},
 		{"until=2001-01-01", []string{"No message matches this filter", "Without until", "<b>3</b>"},
 			[]string{"The lamp"}},
-		{"q=whale&type=status", []string{"No message matches all of these filters", ">Without text</a> there is <b>1</b>",
-			">Without type</a> there is <b>1</b>"}, nil},
+		{"q=whale&type=status", []string{"No message matches all of these filters",
+			">Without text</a> there is <b>1</b>", ">Without type</a> there is <b>1</b>"}, nil},
 		{"agent=" + url.QueryEscape("o'<b>neill"), []string{"o&#39;&lt;b&gt;neill"}, []string{"o'<b>neill"}},
 	}
 	for _, tt := range tests {

@@ -73,7 +73,7 @@ func TestStuckKinds(t *testing.T) {
 		"It is no longer on the roster", "For the retired", `action="/@shop/delete"`,
 		"Not seen", "It has been idle since ", "cannot be woken", "For the idler", "pennypost install claude",
 		"It has been paused since ", "For the paused", "Resume it",
-		"5 things stuck", `data-count="stuck">5</b>`, `<option value="lead">`,
+		"5 things", `data-count="stuck">5</b>`, `<option value="lead">`,
 		`href="/@shop/agents/leaver"`,
 	).Without(t, `<option value="leaver">`, nothingStuck)
 	part := b.Part("/@shop/stuck", "stuck-groups").Want(t, http.StatusOK, "For a designer")
