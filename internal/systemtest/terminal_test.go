@@ -327,7 +327,7 @@ func TestTerminalDialog(t *testing.T) {
 	w.press("Escape").sees("q quit")
 	w.press("g", "Enter").sees("1  Allow once")
 	hook("PostToolUse", `,"tool_name":"Bash","tool_input":{"command":"ls","description":"Update the branch"}`)
-	w.sees("It is no longer open", "Needs you 2")
+	w.sees("This dialog has closed", "Needs you 2")
 	if r := <-said; strings.Contains(r.stdout, "allow") {
 		t.Errorf("the hook of what was answered at the client says %+v", r)
 	}

@@ -40,7 +40,7 @@ func TestTerminalSizes(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {160, 45}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			w := openSized(t, o, size[0], size[1], binary)
-			w.sees("1 of 2", "Which port", "9090  as in CI", "reviewer", "builder-2", "for this")
+			w.sees("1 of 2", "Which port", "9090  as in CI", "reviewer", "builder-2", "for it")
 			w.press("Escape").sees("▌ ? Which port", "2 wait", "q quit")
 			w.press("j")
 			if two := size[0] >= 120; two {

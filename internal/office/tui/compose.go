@@ -10,7 +10,7 @@ import (
 func (m *model) compose(to mail.Name) []effect {
 	room := m.composeRoom()
 	if room == "" {
-		return m.say("There is no room to write in yet.")
+		return m.say("No room to write in yet.")
 	}
 	text := composed(mail.Draft{To: mail.Recipients{string(to)}})
 	if to == "" && m.drafts[""] != "" {
@@ -80,7 +80,7 @@ func (m *model) sendComposed(text string) []effect {
 	case len(d.To) == 0:
 		return m.say("Enter a recipient after To:. Nothing was sent.")
 	case d.Body == "":
-		return m.say("Enter a text below the empty line. Nothing was sent.")
+		return m.say("Write the message below the empty line. Nothing was sent.")
 	}
 	room := m.box.room
 	m.box = nil

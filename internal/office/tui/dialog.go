@@ -120,7 +120,7 @@ func (msg dialogLoaded) change(m *model) []effect {
 		return nil // the answer's own result will be shown
 	case msg.card == nil:
 		m.closeDialog()
-		return m.say("It is no longer open: it was answered elsewhere, or its agent has ended. Nothing was sent.")
+		return m.say("This dialog has closed: it was answered elsewhere, or its agent has left. Nothing was sent.")
 	}
 	if d.all && d.card.Sum != msg.card.Sum { // earlier answers were to another question
 		d.hold, d.top, d.at, d.given, d.ticked = asksElse, 0, 0, nil, nil
@@ -151,10 +151,11 @@ func (m *model) atDialog(k string) ([]effect, bool) {
 	switch triage.Of(k) {
 	case triage.Option, triage.Reply:
 		out := m.openDialog(c)
-		m.notice = "This is the whole request. A digit answers it."
+		m.notice = "This is the question. A digit answers it."
 		return out, true
 	case triage.Archive, triage.Read, triage.Snooze, triage.Decline, triage.Adopt:
-		return m.say("This is not mail: it disappears once answered, here or at its client. Enter shows it."),
+		return m.say("This is a dialog, not mail: it goes when it is answered, here or at its client. Enter shows " +
+				"it."),
 			true
 	}
 	if k == "R" || k == "ctrl+e" {
@@ -205,8 +206,8 @@ func (m *model) inDialog(k string) ([]effect, bool) {
 // Why a dialog takes no answer before Enter: it changed on the screen, or it opened by itself after an answer. A key
 // pressed for one dialog must not answer the next.
 const (
-	asksElse   = "It now asks something else; press Enter to continue."
-	cameItself = "This is the next. Press Enter, then an answer."
+	asksElse   = "The question has changed; press Enter to continue."
+	cameItself = "This is the next dialog. Press Enter, then an answer."
 )
 
 // takes reports whether the dialog can be answered here now; if not, it tells the person why.
@@ -258,7 +259,7 @@ func (m *model) ticked() []effect {
 	case q == nil || !q.Several || !m.takes():
 		return nil
 	case len(m.dialog.ticked) == 0:
-		return m.say("Nothing is chosen: digits choose, enter continues.")
+		return m.say("Nothing chosen: digits choose, enter continues.")
 	}
 	return m.answered(mail.QuestionAnswer{Labels: m.dialog.ticked})
 }
@@ -270,7 +271,7 @@ func (m *model) ownWords() []effect {
 	case !m.takes():
 		return nil
 	case q == nil || !q.Free:
-		return m.say("It takes only the answers listed: digits answer.")
+		return m.say("Choose one of its answers: digits answer.")
 	}
 	return m.words("In your own words", mail.DialogAnswer{}, q.Secret)
 }
@@ -301,7 +302,7 @@ func (m *model) submitWords(b *box, text string) []effect {
 		b.answer.Words = text
 		return m.answerDialog(b.answer, b.title)
 	case text == "":
-		return m.say("Nothing was written. Nothing was sent.")
+		return m.say("The text is empty. Nothing was sent.")
 	}
 	return m.answered(mail.QuestionAnswer{Labels: m.dialog.ticked, Words: text})
 }
@@ -337,7 +338,7 @@ func (m *model) answerDialog(a mail.DialogAnswer, what string) []effect {
 	m.answers++
 	m.notice = "Answering " + cleanLine(string(d.card.Agent)) + "…"
 	notice := "Answered “" + shorten(cleanLine(what), 40) + "” to " + cleanLine(string(d.card.Agent)) +
-		". It has it; that cannot be undone."
+		". It was delivered and cannot be undone."
 	return []effect{call(func(ctx context.Context, p mail.Office) message {
 		return dialogAnswered{a.Dialog, notice, p.AnswerDialog(ctx, a)}
 	})}

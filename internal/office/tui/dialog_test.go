@@ -46,7 +46,7 @@ func TestDialogIsAnswered(t *testing.T) {
 	}
 	b.press("1").sees("builder-1 · claude-code · lab · since 13:53 · d-one", " │ rm -rf build\n │ ls\n",
 		"Bash, in /src/lab · 2 lines, 15 characters, none hidden",
-		"What the model says about it, unverified:", "Cleans up", "Waiting for this:", "reviewer",
+		"What the model says about it (not checked):", "Cleans up", "Waiting for it:", "reviewer",
 		"Is it built?",
 		"  1  Allow once", "  2  Allow always  Bash(rm:*)", "  3  Deny, and say why",
 		"An answer is sent immediately and cannot be undone", "the first answer wins")
@@ -58,16 +58,16 @@ func TestDialogIsAnswered(t *testing.T) {
 	if diff := cmp.Diff(want, o.dialogs.Answers); diff != "" {
 		t.Errorf("answered: -want +got\n%s", diff)
 	}
-	b.sees("Answered “Allow once” to builder-1. It has it; that cannot be undone.", "Needs you 1", "Which port?").
+	b.sees("Answered “Allow once” to builder-1. It was delivered and cannot be undone.", "Needs you 1", "Which port?").
 		seesNot("May builder-1", "Ship it")
-	b.press("z").sees("There is nothing to undo.")
+	b.press("z").sees("Nothing to undo.")
 }
 
 func TestDialogDeniedWithWords(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", "rm -rf build"))
 	b := newBench(t, o)
-	b.press("enter 3").sees(" Deny, and say why:\n", "enter answer immediately", "rm -rf build").type_("Not that one")
+	b.press("enter 3").sees(" Deny, and say why:\n", "enter answer now", "rm -rf build").type_("Not that one")
 	b.press("esc").sees("Kept, not sent.", "  1  Allow once").press("3").sees("Deny, and say why: Not that one")
 	o.err = errors.New("the post office is gone")
 	b.press("enter").sees("Not answered. the post office is gone (Your text is kept.)", "  1  Allow once")
@@ -88,7 +88,7 @@ func TestQuestionsOneByOne(t *testing.T) {
 	b.press("enter").sees("1 of 3  Which database?", "  1  SQLite  one file", "  3  Do not answer, and say why",
 		"  r  In your own words").seesNot("2 of 3")
 	b.press("2").sees("2 of 3  Which database?", "     Postgres", "  1  ☐ SQLite").press("enter").
-		sees("Nothing is chosen")
+		sees("Nothing chosen")
 	b.press("1 2 1 1").sees("  1  ☑ SQLite", "  2  ☑ Postgres").press("enter").sees("3 of 3  Its password?")
 	b.press("backspace").sees("  1  ☐ SQLite").press("1 enter r").type_("hunter2").sees("In your own words: •••••••").
 		seesNot("hunter2").press("enter")
@@ -118,7 +118,7 @@ func TestDialogEndsMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.tell(changed{})
-	b.sees("It is no longer open", "Nothing needs you.")
+	b.sees("This dialog has closed", "Nothing needs you.")
 	if len(o.dialogs.Answers) != 1 || b.model.box != nil {
 		t.Errorf("answered %+v, box %v", o.dialogs.Answers, b.model.box)
 	}
@@ -127,14 +127,14 @@ func TestDialogEndsMeanwhile(t *testing.T) {
 func TestDialogElsewhere(t *testing.T) {
 	o := &office{}
 	c := permission("d-one", "rm")
-	c.Here, c.Why, c.Cut = false, "what it asks is held on laptop", true
+	c.Here, c.Why, c.Cut = false, "its question is on laptop", true
 	o.dialogs.Ask(c)
 	b := newBench(t, o)
 	b.sees("in its terminal only").press("enter")
-	b.sees("It cannot be answered from here: what it asks is held on laptop.", "This is incomplete")
+	b.sees("It cannot be answered from here: its question is on laptop.", "This is only a part")
 	b.seesNot("Allow once")
 	b.press("1 3 r").sees("It cannot be answered from here")
-	b.press("q e").sees("This is not mail").press("x u s a").sees("This is not mail")
+	b.press("q e").sees("This is a dialog, not mail").press("x u s a").sees("This is a dialog, not mail")
 	if len(o.dialogs.Answers)+len(o.marked)+len(o.sent) != 0 {
 		t.Errorf("something was done: %+v %+v %+v", o.dialogs.Answers, o.marked, o.sent)
 	}
@@ -223,7 +223,7 @@ func TestDialogAsksElse(t *testing.T) {
 	b := newBench(t, o)
 	b.press("enter").sees(" │ ls\n")
 	b.asksElse(permission("d-one", "rm -rf /"))
-	b.sees(" │ rm -rf /\n", "It now asks something else; press Enter to continue.").press("1 3 r 1")
+	b.sees(" │ rm -rf /\n", "The question has changed; press Enter to continue.").press("1 3 r 1")
 	b.tell(changed{})
 	b.press("1 j 1").sees("press Enter to continue.")
 	if len(o.dialogs.Answers) != 0 || b.model.box != nil {
@@ -242,7 +242,7 @@ func TestFormAsksElse(t *testing.T) {
 	b := newBench(t, o)
 	b.press("enter 1 2 r").type_("the big one")
 	b.asksElse(form("d-one", mail.AskedQuestion{Text: "Which disk to erase?", Free: true}))
-	b.sees("Which disk to erase?").press("enter").sees("It now asks something else; press Enter to continue.")
+	b.sees("Which disk to erase?").press("enter").sees("The question has changed; press Enter to continue.")
 	if len(o.dialogs.Answers) != 0 || b.model.box != nil {
 		t.Fatalf("answered %+v, box %v", o.dialogs.Answers, b.model.box)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // below separates an answer from the quoted message in the editor.
-const below = "# ---- text below is not sent ----"
+const below = "# ---- text below this line is not sent ----"
 
 // edit lends the terminal to the person's editor.
 func (r *runner) edit(e editor) edited {
@@ -66,7 +66,7 @@ func editText(command string, e editor) (string, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return e.text, mail.Errorf(mail.Unavailable, "the editor %q failed; nothing was sent: %w", command, err)
+		return e.text, mail.Errorf(mail.Unavailable, "the editor %q failed. Nothing was sent: %w", command, err)
 	}
 	out, err := os.ReadFile(f.Name())
 	if err != nil {

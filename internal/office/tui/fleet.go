@@ -261,7 +261,7 @@ func (m *model) openEntry() []effect {
 	case e.stuck != nil && len(e.stuck.Claims) > 0:
 		return m.askFree(e)
 	case e.agent == nil && e.thread() == "":
-		return m.say("Its text is not available here: c writes to " + cleanLine(string(e.who())) + ".")
+		return m.say("Its text is not available: c writes to " + cleanLine(string(e.who())) + ".")
 	case e.agent == nil:
 		m.talk = &talk{room: e.room, root: e.thread(), subject: cleanLine(e.about())}
 		m.notice = ""

@@ -72,7 +72,7 @@ func TestRemindAndWithdraw(t *testing.T) {
 	o.waits = []mail.Waiting{{Question: "msg_q1", Asker: "docs", Address: mail.ToUser, Since: past(4)},
 		{Question: "msg_q1", Asker: "docs", Address: "role:reviewer", Since: past(3)}}
 	b.tell(changed{})
-	b.press("m").sees("It waits for you: enter opens it.").press("j m").sees("no reminder is possible")
+	b.press("m").sees("It waits for you: enter opens it.").press("j m").sees("no agent can be reminded")
 }
 
 // TestFree tests that a second key frees a claim that an agent waits for, in Stuck.
@@ -163,11 +163,11 @@ func TestFocus(t *testing.T) {
 	o.threads["msg_q1"] = append(before, thread[0])
 	b := startBench(t, o)
 	b.sees("1 of 2", "Which port?", "The text of Which port?", " 1  8080", " 2  9090  as in CI",
-		"2 agents waiting for this: ○ release 12 min, ○ frontend 8 min", "reviewer → builder-1", "Reason 8")
+		"2 agents wait for it: ○ release 12 min, ○ frontend 8 min", "reviewer → builder-1", "Reason 8")
 	b.press("2").sees("Answered “9090” to builder-1 · z undoes it", "1 of 1", "Ship it?")
 	b.press("z").sees("Undone.").press("esc").sees("▌ ? Which port?", "2 wait")
 	b.tell(resized{160, 45})
-	b.press("enter").sees("Waiting for this", "└─ ○ release 12 min", "   └─ ○ frontend 8 min", "Reason 3")
+	b.press("enter").sees("Waiting for it", "└─ ○ release 12 min", "   └─ ○ frontend 8 min", "Reason 3")
 }
 
 // TestNextDialogTakesNoStrayKey tests that a key pressed for an answered question does not answer the dialog that

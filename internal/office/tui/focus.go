@@ -65,7 +65,7 @@ func (m *model) viewOptions() []line {
 	var out []line
 	if suggestion != nil {
 		out = append(out, nil, line{{"  a  ", bold}, {text: "as " + signer(suggestion.From) +
-			" suggests, who was not asked: " + shorten(cleanLine(suggestion.Body), 60)}})
+			" suggests, without being asked: " + shorten(cleanLine(suggestion.Body), 60)}})
 	}
 	for i, o := range options {
 		if tall || len(out) == 0 {
@@ -105,7 +105,7 @@ func (m *model) viewWaits(q *mail.Item) []line {
 	if m.height < 32 {
 		return []line{m.waitsLine(list)}
 	}
-	out := []line{spread(line{{" Waiting for this", grey}}, line{{wording.Plural(len(list), "agent") + " ", grey}},
+	out := []line{spread(line{{" Waiting for it", grey}}, line{{wording.Plural(len(list), "agent") + " ", grey}},
 		min(m.width, maxMeasure))}
 	for _, w := range list {
 		out = append(out, append(line{{" " + strings.Repeat("   ", w.depth) + "└─ ", grey}},
@@ -116,7 +116,8 @@ func (m *model) viewWaits(q *mail.Item) []line {
 
 // waitsLine draws the waiting agents on one line.
 func (m *model) waitsLine(list []waiter) line {
-	out := line{{" " + wording.Plural(len(list), "agent") + " waiting for this: ", grey}}
+	out := line{{" " + wording.Plural(len(list), "agent") + " " +
+		map[bool]string{true: "waits", false: "wait"}[len(list) == 1] + " for it: ", grey}}
 	for i, w := range list {
 		if i > 0 {
 			out = append(out, span{", ", grey})

@@ -71,7 +71,7 @@ func (m *model) hide(p *pending) {
 // not duplicated.
 func (m *model) sendHeld() []effect {
 	if len(m.held) == 0 {
-		return m.say("No unsent mail is kept.")
+		return m.say("No unsent mail.")
 	}
 	var out []effect
 	m.notice = "Sending " + wording.Plural(len(m.held), "message") + "…"
@@ -127,7 +127,7 @@ func (msg due) change(m *model) []effect {
 }
 
 // keptHere is the notice for mail in the outbox.
-const keptHere = "Kept on this machine, not delivered yet. It is sent when the room is reachable again."
+const keptHere = "Kept on this machine, not delivered yet. It is sent when the room is reachable."
 
 // Mail that failed to send becomes a draft.
 func (msg left) change(m *model) []effect {
@@ -203,7 +203,7 @@ func (m *model) takeBack() []effect {
 		m.last = nil
 		return []effect{mark(u.batches, u.mark, 0, "Undone.", nil)}
 	}
-	return m.say("There is nothing to undo.")
+	return m.say("Nothing to undo.")
 }
 
 // quit sends all pending mail now, and quits afterwards.
@@ -265,7 +265,7 @@ func (m *model) adopt() []effect {
 	}
 	q, s := m.talk.question(), m.talk.suggestion()
 	if q == nil || s == nil {
-		return m.say("There is no suggestion here.")
+		return m.say("No suggestion here.")
 	}
 	about := &subject{m.talk.room, *q}
 	d, err := about.triage().Adopt(s)

@@ -44,9 +44,9 @@ func (m *model) remind(e *entry) []effect {
 	case who == mail.User || e.wait != nil && e.wait.Address == mail.ToUser:
 		return m.say("It waits for you: enter opens it.")
 	case who == "":
-		return m.say("It is for no particular agent: no reminder is possible.")
+		return m.say("It is not for a particular agent, so no agent can be reminded.")
 	case len(ids) == 0:
-		return m.say("There is no open question: c writes to " + cleanLine(string(who)) + ".")
+		return m.say("No open question there: c writes to " + cleanLine(string(who)) + ".")
 	}
 	now := m.now
 	return []effect{call(func(ctx context.Context, p mail.Office) message {
@@ -74,9 +74,10 @@ func (m *model) remind(e *entry) []effect {
 func (m *model) askWithdraw(e *entry) []effect {
 	ids, room := e.asksIn(), e.room
 	if len(ids) == 0 {
-		return m.say("There is no open question to withdraw.")
+		return m.say("No open question there to withdraw.")
 	}
-	m.choice = &choice{text: "Withdraw " + wording.Plural(len(ids), "question") + "? Its sender stops waiting.",
+	m.choice = &choice{text: "Withdraw " + wording.Plural(len(ids), "question") + "? Its asker then waits no " +
+		"longer.",
 		keys: []option{{"x", "withdraw", func() []effect {
 			return []effect{call(func(ctx context.Context, p mail.Office) message {
 				svc, err := p.Room(ctx, room, mail.User)
@@ -99,7 +100,7 @@ func (m *model) askFree(e *entry) []effect {
 	if len(claims) > 1 {
 		what = wording.Plural(len(claims), "claim") + " that it waits for"
 	}
-	m.choice = &choice{text: "Free " + what + "? Its holder is told.",
+	m.choice = &choice{text: "Free " + what + "? Its holder is notified.",
 		keys: []option{{"x", "free", func() []effect {
 			return []effect{call(func(ctx context.Context, p mail.Office) message {
 				svc, err := p.Room(ctx, room, mail.User)

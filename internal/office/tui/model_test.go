@@ -48,7 +48,7 @@ func TestUndoBeforeItLeaves(t *testing.T) {
 	if len(o.sent) != 0 {
 		t.Errorf("sent %v", o.sent)
 	}
-	b.press("z").sees("There is nothing to undo.")
+	b.press("z").sees("Nothing to undo.")
 
 	b.press("r").type_("Take any.").press("ctrl+s").seesNot("Which port?")
 	b.press("z r").sees("Take any.") // the typed text is back
@@ -204,7 +204,7 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	o.threads["msg_q1"] = []mail.Item{q, s}
 	b := newBench(t, o)
 	b.press("a").sees("Open it first")
-	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, who was not asked")
+	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, without being asked")
 	b.press("a").sees("Answered builder-1 as mallory suggests · z undoes it")
 	b.pass()
 	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID ||
@@ -214,7 +214,7 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	}
 	o = &office{}
 	o.question(1, "Which port?", ports)
-	newBench(t, o).press("enter a").sees("There is no suggestion here.")
+	newBench(t, o).press("enter a").sees("No suggestion here.")
 }
 
 func TestSnooze(t *testing.T) {
@@ -433,7 +433,7 @@ func TestAgents(t *testing.T) {
 		t.Errorf("sent %+v", o.sent)
 	}
 	b.press("enter").sees("From builder-2", "It is done").press("esc")
-	b.press("tab j enter").sees("From builder-1", "Nothing matches.")
+	b.press("tab j enter").sees("From builder-1", "No matches.")
 }
 
 func TestStatusUnfolds(t *testing.T) {
@@ -458,7 +458,7 @@ func TestEditor(t *testing.T) {
 		t.Fatalf("edits: %+v", b.edits)
 	}
 	b.tell(edited{text: ""})
-	b.sees("Nothing was written. Nothing was sent.", "Which port?")
+	b.sees("The text is empty. Nothing was sent.", "Which port?")
 	b.press("r").type_("So").press("ctrl+e")
 	if b.edits[1].text != "So" {
 		t.Errorf("the editor was given %q", b.edits[1].text)

@@ -10,7 +10,7 @@ func (m *model) switchScope() []effect {
 	room := mail.RoomName("")
 	if m.room == "" {
 		if room = m.roomHere(); room == "" {
-			return m.say("There is no row here to take a room from.")
+			return m.say("No row here whose room can be shown alone.")
 		}
 	}
 	m.room, m.talk = room, nil

@@ -143,9 +143,9 @@ func (m *model) askDecline() []effect { return m.askDeclineOf(m.about()) }
 
 func (m *model) askDeclineOf(q *subject) []effect {
 	if q == nil || !triage.AsksUser(&q.Item) {
-		return m.say("There is no open question here.")
+		return m.say("No question here waits for your answer.")
 	}
-	m.choice = &choice{text: "Decline to answer? " + signer(q.From) + " decides alone.", keys: []option{
+	m.choice = &choice{text: "Decline to answer? " + signer(q.From) + " then decides alone.", keys: []option{
 		{"x", "decline", func() []effect {
 			return m.onward(m.decline(q))
 		}},

@@ -352,7 +352,7 @@ func (m *model) viewLine(s *screen) {
 	ends := line{{" enter", bold}, {" search everywhere  ", grey}, {"esc", bold}, {" all", grey}}
 	if b.for_ == toDialog {
 		before = " " + shorten(b.title, max(8, m.width/2)) + ": "
-		ends = line{{" enter", bold}, {" answer immediately  ", grey}, {"esc", bold}, {" back", grey}}
+		ends = line{{" enter", bold}, {" answer now  ", grey}, {"esc", bold}, {" back", grey}}
 	}
 	if b.secret {
 		text = strings.Repeat("•", len(b.text))

@@ -76,10 +76,10 @@ func (m *model) dialogLines() []line {
 		out = append(out, hung("   ", "   ", cells(cleanLine(text), st), min(m.width, maxMeasure))...)
 	}
 	if c.Doubt {
-		say("It may already have been answered at its client; that is not known.", bold)
+		say("It may have been answered at its client already; the client does not report that.", bold)
 	}
 	if c.Cut {
-		say("This is incomplete, so it cannot be allowed here. Its terminal shows the rest.", bold)
+		say("This is only a part, so it cannot be allowed here. Its terminal shows the rest.", bold)
 	}
 	if c.Path != "" {
 		say(c.Path, bold)
@@ -90,7 +90,7 @@ func (m *model) dialogLines() []line {
 	}
 	if c.Says != "" {
 		out = append(out, nil)
-		say("What the model says about it, unverified:", grey)
+		say("What the model says about it (not checked):", grey)
 		out = append(out, hung("     ", "     ", cells(exposed(c.Says), 0), min(m.width, maxMeasure))...)
 	}
 	out = append(out, m.viewQuestion()...)
@@ -203,7 +203,7 @@ func (m *model) viewBehind() (out []line) {
 	for i := range m.dialog.card.Behind {
 		w := &m.dialog.card.Behind[i]
 		if i == 0 {
-			out = append(out, nil, line{{" Waiting for this:", grey}})
+			out = append(out, nil, line{{" Waiting for it:", grey}})
 		}
 		out = append(out, line{{"   " + cleanLine(string(w.Asker)), 0},
 			{"  since " + when(m.now, w.Since) + "  " + cleanLine(w.Subject), grey}})

@@ -18,13 +18,13 @@ const late = 30 * time.Minute
 func (m *model) viewEntries() []line {
 	p := m.entries()
 	if len(p.rows) == 0 {
-		text := [...]string{"There are no agents. A connected agent appears by itself.",
-			"Nothing is stuck.", "No one is waiting for an answer."}[m.tab-agents]
+		text := [...]string{"No agents yet. An agent appears when it connects.",
+			"Nothing is stuck.", "No agent waits for an answer."}[m.tab-agents]
 		switch {
 		case !p.loaded:
 			text = "Looking…"
 		case m.filter.words != "":
-			text = "Nothing matches."
+			text = "No matches."
 		case len(m.notRead) > 0:
 			text = "Nothing in the rooms read so far."
 		}

@@ -30,7 +30,7 @@ func (m *model) viewEmpty(l *list) []line {
 	case !l.loaded:
 		text = "Looking…"
 	case m.filter != (filter{}):
-		text = "Nothing matches."
+		text = "No matches."
 	case m.tab == updates:
 		text = "No updates."
 	}

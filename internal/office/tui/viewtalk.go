@@ -111,11 +111,11 @@ func recipients(to []mail.Address) string {
 var manual = []hint{
 	{"j k ↑ ↓", "next, previous; scroll"}, {"space pgup", "a screen down, up"}, {"g G", "first, last"},
 	{"enter", "open"}, {"q esc", "back to the list; quit there"}, {"tab [ ]", "the other lists"},
-	{"w", "only this room, or all rooms"},
-	{"1–9", "answer; dialogs immediately"}, {"r", "reply here (^S sends, esc keeps)"},
-	{"R ^E", "reply in $EDITOR"}, {"x m", "decline; for waits: withdraw, free, remind"}, {"a", "answer as suggested"},
+	{"w", "this room only, or all rooms"},
+	{"1–9", "answer; a client's dialog immediately"}, {"r", "reply here (^S sends, esc keeps)"},
+	{"R ^E", "reply in $EDITOR"}, {"x m", "decline; a wait: withdraw or free, remind"}, {"a", "answer as suggested"},
 	{"e", "archive"}, {"u s", "read or unread; snooze"},
-	{"z S", "undo, for 5 seconds; send what failed"}, {"n p", "next, previous conversation"},
+	{"z S", "undo, for 5 seconds; send failed mail"}, {"n p", "next, previous conversation"},
 	{"c", "write a new message"}, {"/", "filter as you type; enter searches"}, {"^Z ^C", "suspend, quit"},
 	{"mouse", "click to select; wheel scrolls"},
 }

@@ -43,7 +43,7 @@ func (m *model) replyTo(q *subject) []effect {
 	}
 	to := q.AnswerTo(mail.User)
 	if len(to) == 0 {
-		return m.say("You cannot answer: this is from the post office itself.")
+		return m.say("No reply is possible: this is from the post office itself.")
 	}
 	verb := "Reply to "
 	if triage.AsksUser(&q.Item) {
@@ -183,7 +183,7 @@ func (m *model) submit() []effect {
 	}
 	if strings.TrimSpace(text) == "" {
 		m.box = nil
-		return m.say("Nothing was written. Nothing was sent.")
+		return m.say("The text is empty. Nothing was sent.")
 	}
 	if b.for_ == toCompose {
 		return m.sendComposed(text)

@@ -48,7 +48,7 @@ func TestDialogCard(t *testing.T) {
 	b.Get("/@shop/?show=archived").Want(t, 200).Without(t, "d-push")
 	open := b.Get("/@shop/?d=d-push").Want(t, 200, "May release run this command?", "release/2.4</code></pre>",
 		"complete: 1 line, 46 characters, none hidden", "Bash</bdi>, in <bdi>/home/you/infra",
-		"also open in its terminal; the first answer wins", "What the model says about it · unverified",
+		"also open in its terminal; the first answer wins", "What the model says about it · not checked",
 		"Allow once", "Bash(git push:*), until this session ends", `data-key="3"`, "Deny, and say why",
 		`name="sum" value="`+sum, "Waiting for this", "it cannot be undone")
 	if i, j := strings.Index(open.Body, "Is 2.4 out?"), strings.Index(open.Body, "Green?"); i < 0 || j < i {
