@@ -27,7 +27,7 @@ var floors = []struct {
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON, what we " +
 		"keep is both", []string{
 		"internal/base/confined", "internal/base/webhook", "internal/base/selfsigned", "internal/base/kept",
-		"internal/base/versions", "internal/base/raftlog",
+		"internal/base/versions", "internal/base/natsfiles",
 	}},
 	{"what a tool is given is JSON, whoever may give it", []string{"internal/office/edits"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},

@@ -20,8 +20,8 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/base/pause"
-	"pennypost/internal/base/raftlog"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -154,8 +154,8 @@ func (d *daemon) tendAll() {
 	d.running.Go(func() { d.follow(d.ctx) })
 	d.running.Go(func() { d.tend(d.ctx) })
 	d.running.Go(func() { d.admitAll(d.ctx) })
-	if _, err := d.node.rooms.Subscribe(raftlog.Subject, d.answerLogs); err != nil {
-		d.log.Error("erased messages will not be looked for in the server's log", "err", err)
+	if _, err := d.node.rooms.Subscribe(natsfiles.Subject, d.answerFiles); err != nil {
+		d.log.Error("erased messages will not be looked for in the server's files", "err", err)
 	}
 	d.running.Go(func() {
 		select {

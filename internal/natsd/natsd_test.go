@@ -19,7 +19,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pennypost/internal/base/raftlog"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -183,7 +183,7 @@ func TestKeys(t *testing.T) {
 			return err != before && errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), not)
 		})
 	}
-	looksIntoLogs(t, nc, all)
+	looksIntoFiles(t, nc, all)
 	stranger := newMachine(t)
 	if err := desk.cluster(t).Write(stranger.home); err != nil { // so it trusts the members, but has another key
 		t.Fatal(err)
@@ -218,30 +218,30 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// looksIntoLogs: each server that has a stream says that a message, which was stored a moment ago, is in its log.
-func looksIntoLogs(t *testing.T, nc *nats.Conn, all map[mail.Machine]*machine) {
+// looksIntoFiles: each server that has a stream says that a message, which was stored a moment ago, is in its files.
+func looksIntoFiles(t *testing.T, nc *nats.Conn, all map[mail.Machine]*machine) {
 	t.Helper()
 	m := nats.NewMsg("room.x")
 	m.Header.Set(nats.MsgIdHdr, "room.x.1")
 	if _, err := nc.RequestMsg(m, patience); err != nil {
 		t.Fatal(err)
 	}
-	question, err := json.Marshal(raftlog.Question{IDs: []string{"room.x.1", "room.x.2"}})
+	question, err := json.Marshal(natsfiles.Question{IDs: []string{"room.x.1", "room.x.2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the message is in three servers' logs, and all have looked", func() bool {
+	eventually(t, "the message is in three servers' files, and all have looked", func() bool {
 		inbox := nc.NewInbox()
 		answers, err := nc.SubscribeSync(inbox)
 		if err == nil {
-			err = nc.PublishRequest(raftlog.Subject, inbox, question)
+			err = nc.PublishRequest(natsfiles.Subject, inbox, question)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		have := make(map[string]bool)
 		for range all {
-			var a raftlog.Answer
+			var a natsfiles.Answer
 			m, err := answers.NextMsg(patience)
 			if err == nil {
 				err = json.Unmarshal(m.Data, &a)

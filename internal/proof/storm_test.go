@@ -83,7 +83,7 @@ func newServers(seed uint64, records string, out io.Writer) (*world, error) {
 	}
 	for i, o := range w.offices {
 		o.binary, o.person = w.at(0).binary, w.at(0).person
-		o.config = s.configOf(i)
+		o.config = s.configOf(i, seed)
 		d := o.socket("")
 		d.within = 5 * time.Second
 		s.probes = append(s.probes, d)
@@ -130,15 +130,15 @@ func (s *storm) raise() (err error) {
 }
 
 // configOf is a machine's own part of the configuration.
-func (s *storm) configOf(i int) string {
+func (s *storm) configOf(i int, seed uint64) string {
 	var urls, monitor []string
 	for j, l := range s.toward[i] {
 		urls = append(urls, fmt.Sprintf("%q", "nats://"+l.addr()))
 		monitor = append(monitor, fmt.Sprintf("%q", "http://"+s.servers.Servers[j].Monitor))
 	}
-	text := fmt.Sprintf("\n[machine]\nname = %q\nadmit = \"anyone\"\n\n"+
+	text := fmt.Sprintf("\n[machine]\nname = %q\nadmit = %q\n\n"+
 		"[journal]\nkind = \"jetstream\"\nurls = [%s]\nmonitor = [%s]\n",
-		s.offices[i].name, strings.Join(urls, ", "), strings.Join(monitor, ", "))
+		s.offices[i].name, admits(seed), strings.Join(urls, ", "), strings.Join(monitor, ", "))
 	if i == machines-1 {
 		text += fmt.Sprintf("\n[room.wake.%s]\nexec = [%q]\nbudget = 1000\n", latecomer,
 			filepath.Join(s.offices[i].root, "ring.sh"))

@@ -123,6 +123,9 @@ func (w *world) serve() error {
 	}
 	w.admin = w.at(0).socket("")
 	w.admin.within = 5 * time.Minute // it asks for whole archives
+	if w.storm != nil {
+		return introduce(w.offices)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
@@ -28,6 +29,19 @@ func TestP5_AdmittedMachines(t *testing.T) {
 		r := laptop.run("send", "--to", "user", "--room", "lab", "--body", "not yet")
 		return strings.Contains(r.stderr, "this machine was not admitted to it yet") &&
 			strings.Contains(laptop.must(t, "inbox", "--room", "lab"), "first")
+	})
+	secret := ask[mail.Sent](t, desk, "send", "--to", "user", "--room", "lab", "--body", "a secret")
+	copied := func() string {
+		text, err := os.ReadFile(laptop.home + "/rooms/lab/mailbox.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	eventually(t, "it is read there", func() bool { return strings.Contains(copied(), "a secret") })
+	desk.must(t, "erase", "--room", "lab", string(secret.ID))
+	eventually(t, "the machine that only reads erases its copy", func() bool {
+		return !strings.Contains(copied(), "a secret")
 	})
 	r := laptop.run("send", "--to", "user", "--room", "lab", "--body", "refused")
 	says := regexp.MustCompile(`pennypost (machines admit laptop \S{43})`)

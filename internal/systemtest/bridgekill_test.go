@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -178,9 +179,18 @@ func (o *office) inStep(t *testing.T) {
 // wantSame compares the file with the messages of the room.
 func (b *sharedBox) wantSame(t *testing.T, items []mail.Item) {
 	t.Helper()
-	there, err := idsOf(b.path())
-	if err != nil {
-		t.Errorf("%s: %v", b.file, err)
+	text, err := os.ReadFile(b.path())
+	check(t, err)
+	var there []mail.ID
+	for line := range bytes.Lines(text) {
+		var m struct{ ID mail.ID }
+		if err := json.Unmarshal(line, &m); err != nil {
+			// A kill in the middle of a write left half a line, to which the stranger has appended. No reader
+			// of these files understands such a line.
+			t.Logf("%s: %.200q", b.file, line)
+			continue
+		}
+		there = append(there, m.ID)
 	}
 	var room []mail.ID
 	for _, it := range items {

@@ -125,6 +125,7 @@ func TestP16_ConfiguredTwice(t *testing.T) {
 		user := f.posts[0].As(mail.User)
 		_, err := user.Register(t.Context(), mail.Presence{Name: "ann"})
 		f.must("register", err)
+		synctest.Wait() // until the other machine knows her
 		one := entry("one", "1", "ann")
 		var both sync.WaitGroup
 		for _, p := range f.posts {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/base/pause"
-	"pennypost/internal/base/raftlog"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -18,12 +18,14 @@ import (
 // Erase implements journal.Compacter: it removes the events from the stream, and then from the copy. It also searches
 // the stream for events that the copy no longer has, such as repetitions of the message that were dropped here. The
 // error names the servers that could not be reached: they have the text until they are back. docs/journal.md says how
-// long the servers' logs keep it.
+// long the servers' logs keep it. A machine that may not write to the room erases its copy only.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := j.usable(); err != nil {
+	if err := j.usable(); mail.CodeOf(err) == mail.Denied { // it may only read the room
+		return j.local.Erase(ctx, id, match)
+	} else if err != nil {
 		return 0, err
 	}
 	if err := j.eraseStream(ctx, id, match); err != nil {
@@ -76,7 +78,7 @@ type erased struct {
 }
 
 func (j *Journal) erasedOf(a *arrival, about mail.ID) erased {
-	x := erased{holeOf(a, j.Proven().Keys), a.idThere, a.size >= raftlog.Compressed}
+	x := erased{holeOf(a, j.Proven().Keys), a.idThere, a.size >= natsfiles.Compressed}
 	x.About = about
 	return x
 }
@@ -96,7 +98,7 @@ func (j *Journal) lingers(id mail.ID, places []erased) left {
 // recount calls f with the lane of the room, and again while other machines erase messages meanwhile that were not
 // counted: the places that f saw are then no longer those of the messages.
 func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
-	for until := time.Now().Add(patience); ; {
+	for until := time.Now().Add(movePatience); ; {
 		l, err := j.cluster.lane(ctx, j.room, false)
 		if err != nil {
 			return err

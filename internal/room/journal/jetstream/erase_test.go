@@ -16,7 +16,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pennypost/internal/base/raftlog"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jetstream"
@@ -117,18 +117,22 @@ func TestEraseEverywhere(t *testing.T) {
 		answerLogs(t, s)
 	}
 	later := time.Now()
-	look := func() bool {
+	lingers := func() bool { // after a search whose answers took a while
 		later = later.Add(15 * time.Second)
 		c.ForgetErased(later)
-		time.Sleep(100 * time.Millisecond) // for the answers
-		return c.Lingering() != nil
+		for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+			if c.Lingering() == nil {
+				return false
+			}
+		}
+		return true
 	}
-	if !look() {
+	if !lingers() {
 		t.Error("a text that is in the servers' logs is no longer told")
 	}
 	fillLogs(t, c)
-	for range 6 { // with a seventh its time would be over
-		if look() {
+	for range 6 { // its time would be over much later
+		if lingers() {
 			continue
 		}
 		for _, s := range servers.Servers {
@@ -175,7 +179,7 @@ var waitsForLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until
 // the text is nowhere, even if a server was killed and came back. Servers that look into their logs end it sooner.
 func TestServersLogs(t *testing.T) {
 	if !*waitsForLogs {
-		t.Skip("it takes eight minutes: ./test proof --machines")
+		t.Skip("it takes nine minutes: ./test proof --machines")
 	}
 	for name, look := range map[string]bool{"whose logs no one sees": false, "that look into their logs": true} {
 		t.Run(name, func(t *testing.T) {
@@ -198,17 +202,17 @@ func answerLogs(t *testing.T, s *natstest.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	if _, err := nc.Subscribe(raftlog.Subject, func(m *nats.Msg) {
-		var q raftlog.Question
+	if _, err := nc.Subscribe(natsfiles.Subject, func(m *nats.Msg) {
+		var q natsfiles.Question
 		if err := json.Unmarshal(m.Data, &q); err != nil {
 			t.Error(err)
 		}
-		found, err := raftlog.Search(s.Dir, q.IDs)
+		found, err := natsfiles.Search(s.Dir, q.IDs)
 		if err != nil {
 			t.Logf("%s cannot look: %v", s.Name, err)
 			return
 		}
-		text, err := json.Marshal(raftlog.Answer{Server: s.Name, Found: found})
+		text, err := json.Marshal(natsfiles.Answer{Server: s.Name, Found: found})
 		if err == nil {
 			err = m.Respond(text)
 		}
@@ -228,7 +232,10 @@ func serversLogs(t *testing.T, servers *natstest.Cluster) {
 	j := open(t, c, "logs", t.TempDir())
 	const secret = "Rumpelstilzchen"
 	e := note(secret)
-	if _, err := j.Append(t.Context(), e); err != nil {
+	e.Message.ID = "msg_erased" // which the record of the hole has
+	// A server (2.15.2) that is killed while it deletes the first message of a file keeps its text there. Those that
+	// look into their files say so as long as it is there; of others no one can know.
+	if _, err := j.Append(t.Context(), note("first"), e); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Erase(t.Context(), e.Message.ID, aboutNote(e.Message.ID)); err != nil {
@@ -247,7 +254,7 @@ func serversLogs(t *testing.T, servers *natstest.Cluster) {
 				stood = time.Since(began)
 			}
 		}
-		if time.Since(began) > 12*time.Minute {
+		if time.Since(began) > 20*time.Minute {
 			t.Fatalf("after %v it is still said that they may have it: %+v", time.Since(began), c.Lingering())
 		}
 		_, _ = j.Append(t.Context(), note(fmt.Sprintf("meanwhile %v", time.Since(began)))) // keeps the room busy

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,10 @@ import (
 
 const (
 	// mostFilters is the largest number of open rooms of a shard for which a consumer is filtered. With more it gets
-	// all rooms.
+	// all rooms, as it does in a shard with few other rooms: each change of the filters costs the servers as much as
+	// several messages.
 	mostFilters = 50
+	fewOthers   = 100
 	// tapSize is how many messages may wait for a room before the room must read them again itself.
 	tapSize = 1024
 	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent although there is
@@ -37,6 +40,7 @@ type feed struct {
 
 	mu     sync.Mutex
 	taps   []*tap
+	rooms  int             // how many the shard has
 	covers map[string]bool // the rooms that the consumer delivers, by base; nil: none yet
 	all    bool            // it delivers all rooms
 	turned chan struct{}   // closed when covers or all changes
@@ -184,17 +188,23 @@ func (f *feed) turn(covers map[string]bool, all bool) {
 	f.turned = make(chan struct{})
 }
 
-// filters returns the subjects that a consumer must deliver for some rooms. For many rooms that is everything, by
-// name: a consumer whose filters were removed is served by nats-server 2.15.2 at heartbeats only, not when a message
-// arrives.
-func (f *feed) filters(bases map[string]bool) (subjects []string) {
-	if len(bases) > mostFilters {
-		return []string{f.c.shardSubject(f.shard) + ">"}
+// allFor reports whether the consumer should deliver all rooms if some are open.
+func (f *feed) allFor(open int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return open > mostFilters || f.rooms <= 2*open+fewOthers
+}
+
+// filters returns the subjects that a consumer must deliver for some rooms. Those of all rooms it names, too: a
+// consumer whose filters were removed is served by nats-server 2.15.2 at heartbeats only, not when a message arrives.
+func (f *feed) filters(bases map[string]bool) (all bool, subjects []string) {
+	if f.allFor(len(bases)) {
+		return true, []string{f.c.shardSubject(f.shard) + ">"}
 	}
 	for base := range bases {
 		subjects = append(subjects, base+".>")
 	}
-	return subjects
+	return false, subjects
 }
 
 // deliver runs one consumer that delivers new messages, until something fails or no room needs it.
@@ -209,23 +219,25 @@ func (f *feed) deliver() error {
 	if err != nil {
 		return err
 	}
-	info, err := s.Info(ctx)
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(f.c.shardSubject(f.shard)+">"))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		f.c.unhandle(f.shard)
 	}
 	if err != nil {
 		return err
 	}
+	f.counted(info.State.Subjects)
 	bases := f.bases()
 	if len(bases) == 0 {
 		return errLeft
 	}
-	b, err := (&lane{Stream: s}).subscribe(ctx, f.c.nc, info.State.LastSeq+1, f.filters(bases)...)
+	all, filters := f.filters(bases)
+	b, err := (&lane{Stream: s}).subscribe(ctx, f.c.nc, info.State.LastSeq+1, filters...)
 	if err != nil {
 		return fmt.Errorf("follow the shard: %w", err)
 	}
 	defer f.c.running.Go(b.drop)
-	f.turn(bases, len(bases) > mostFilters)
+	f.turn(bases, all)
 	failed := make(chan error, 1)
 	f.c.running.Go(func() { failed <- f.pass(b) })
 	defer b.end()
@@ -240,7 +252,7 @@ func (f *feed) deliver() error {
 		case <-f.c.ctx.Done():
 			return f.c.ctx.Err()
 		case <-count.C:
-			if err := f.count(); err != nil {
+			if err := cmp.Or(f.count(), f.change(b, s)); err != nil {
 				return err
 			}
 		case <-f.wants:
@@ -263,17 +275,18 @@ func (f *feed) change(b *inbox, s jetstream.Stream) error {
 	switch {
 	case len(bases) == 0:
 		return errLeft
-	case all && len(bases) > mostFilters/2, !missing:
+	case all && f.allFor(2*len(bases)), !all && !missing:
 		return nil // a closed room is dropped with the next change
 	}
 	ctx, cancel := context.WithTimeout(f.c.ctx, patience)
 	defer cancel()
 	cfg := b.consumer.CachedInfo().Config
-	cfg.Name, cfg.FilterSubject, cfg.FilterSubjects = b.consumer.CachedInfo().Name, "", f.filters(bases)
+	all, filters := f.filters(bases)
+	cfg.Name, cfg.FilterSubject, cfg.FilterSubjects = b.consumer.CachedInfo().Name, "", filters
 	if _, err := s.UpdatePushConsumer(ctx, cfg); err != nil {
 		return fmt.Errorf("follow other rooms: %w", err)
 	}
-	f.turn(bases, len(bases) > mostFilters)
+	f.turn(bases, all)
 	return nil
 }
 
@@ -335,6 +348,7 @@ func (f *feed) reaches() map[*tap]reach {
 	if err != nil {
 		return nil // a lost connection is noticed elsewhere
 	}
+	f.counted(counts)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := make(map[*tap]reach)
@@ -345,6 +359,18 @@ func (f *feed) reaches() map[*tap]reach {
 		}
 	}
 	return all
+}
+
+// counted notes how many rooms the shard has.
+func (f *feed) counted(subjects map[string]uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rooms = 0
+	for subject := range subjects {
+		if strings.HasSuffix(subject, ".log") {
+			f.rooms++
+		}
+	}
 }
 
 var errShrunk = errors.New("the shard has less of the room than the copy")

@@ -61,3 +61,69 @@ func TestFollowsMany(t *testing.T) {
 		t.Errorf("the fastest of five sends took %v", fastest)
 	}
 }
+
+// TestFollowsSome: where a shard has many more rooms than are open here, only the open ones are delivered, whether
+// they are opened sooner or later, and all again once many are open.
+func TestFollowsSome(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1, natstest.Options{})
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
+	open := func(room string) *Journal {
+		t.Helper()
+		j, err := c.Open(t.Context(), room, t.TempDir(), jsonl.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { j.Close() })
+		return j
+	}
+	sends := func(j *Journal) {
+		t.Helper()
+		if _, err := j.Append(t.Context(), said("in "+j.room)); err != nil {
+			t.Errorf("room %s: %v", j.room, err)
+		}
+	}
+	lab := open("lab")
+	sends(lab)
+	c.mu.Lock()
+	f := c.feeds[c.cfg.Prefix+shardWord+"1"]
+	c.mu.Unlock()
+	covered := func(rooms int) bool {
+		t.Helper()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.all && rooms == 0 || !f.all && len(f.covers) == rooms
+	}
+	if !covered(0) {
+		t.Errorf("the only room is followed by name: %v", f.covers)
+	}
+	for i := range 2*fewOthers + 10 {
+		subject := c.shardSubject(f.shard) + fmt.Sprintf("other-%d.1.log", i)
+		if _, err := c.js.Publish(t.Context(), subject, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.reaches() // which happens every 15 s
+	f.wants.Give()
+	awaitMachines(t, "one room is followed", func() bool { return covered(1) })
+	sends(lab)
+	all := []*Journal{lab}
+	for i := range fewOthers / 2 {
+		j := open(fmt.Sprint("room-", i))
+		sends(j)
+		if all = append(all, j); i == 5 && !covered(len(all)) {
+			t.Errorf("of %d open rooms, %d are followed", len(all), len(f.covers))
+		}
+	}
+	if !covered(0) {
+		t.Errorf("of %d open rooms, %d are followed", len(all), len(f.covers))
+	}
+	for _, j := range all {
+		sends(j)
+	}
+}

@@ -20,15 +20,16 @@ const (
 	pauseLong  = time.Second // the longest pause between two attempts to follow
 )
 
-// follow keeps the copy up to date with the stream until the journal is closed. First gets the error of each failed
-// attempt, while it has room.
-func (j *Journal) follow(first chan<- error) {
+// follow keeps the copy up to date with the stream until the journal is closed. Found is where the room was a moment
+// ago; nil: not known. First gets the error of each failed attempt, while it has room.
+func (j *Journal) follow(found *lane, first chan<- error) {
 	pause := pauseShort
 	var waits time.Time // since when the room is to continue elsewhere
 	for j.ctx.Err() == nil {
 		at := j.local.Last()
 		_, changed, _ := j.cluster.connection() // even if it changes while the attempt ends
-		err := j.followOnce()
+		err := j.followOnce(found)
+		found = nil
 		j.mu.Lock()
 		j.trouble = err
 		j.mu.Unlock()
@@ -89,17 +90,18 @@ func (j *Journal) setChecked(connection uint64) {
 	j.checked = connection
 }
 
-// followOnce follows the stream until something fails.
-func (j *Journal) followOnce() error {
+// followOnce follows the stream until something fails. L is where the room is; nil: not known.
+func (j *Journal) followOnce(l *lane) error {
 	connection, changed, err := j.cluster.connection()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, 2*patience)
 	defer cancel()
-	l, err := j.find(ctx, j.local.Last() == 0)
-	if err != nil {
-		return fmt.Errorf("look for the stream: %w", err)
+	if l == nil {
+		if l, err = j.find(ctx, j.local.Last() == 0); err != nil {
+			return fmt.Errorf("look for the stream: %w", err)
+		}
 	}
 	if l.shared {
 		return j.followShared(ctx, l, connection, changed)
@@ -127,10 +129,8 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	if err := j.locate(l); err != nil {
 		return fmt.Errorf("find where the copy ends in the shard: %w", err)
 	}
-	if last := j.local.Last(); last < l.end {
-		if err := j.replay(ctx, l, last, l.end, connection, changed); err != nil {
-			return err
-		}
+	if err := j.readUp(ctx, l, connection, changed); err != nil {
+		return err
 	}
 	arrived := make(chan arrival, 1)
 	ctx, cancel := context.WithCancel(j.ctx)
@@ -140,44 +140,8 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	return j.receive(l, arrived, connection, changed, l.end, 0)
 }
 
-// locate finds where in the shard the last message of the copy is. Without that, later messages cannot be counted.
-func (j *Journal) locate(l *lane) error {
-	last := j.local.Last()
-	from := j.point(l, last)
-	if from.Place == last {
-		return nil
-	}
-	return j.read(j.ctx, l, from.Place, min(last, l.end), func(a arrival) error {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.points.note(point{a.at, a.seq})
-		return nil
-	})
-}
-
 // errMiscounted means that a message in a shard was counted as one that is in the copy already.
 var errMiscounted = errors.New("a new message has the place of an old one")
-
-// replay reads the messages after a place, and then new ones, until something fails or until reaches a place; 0: no
-// end.
-func (j *Journal) replay(ctx context.Context, l *lane, after, until mail.Seq, connection uint64,
-	changed <-chan struct{}) error {
-	delivered, err := l.follow(ctx, j.cluster.nc, j.point(l, after))
-	if err != nil {
-		return fmt.Errorf("follow the stream: %w", err)
-	}
-	defer j.running.Go(delivered.drop) // which may take as long as a request, so it does not block
-	arrived := make(chan arrival, 2*mostAtOnce)
-	ctx, cancel := context.WithCancel(j.ctx)
-	defer cancel()
-	j.running.Go(func() { delivered.fetch(ctx, arrived) })
-	if delivered.empty() {
-		if err := j.skip(l, l.end); err != nil {
-			return err
-		}
-	}
-	return j.receive(l, arrived, connection, changed, l.end, until)
-}
 
 // find looks for the room on the servers, and directs new events there.
 func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
@@ -320,15 +284,6 @@ func (j *Journal) heard(l *lane, s *silence) error {
 	s.next = min(2*s.next, lookSeldom)
 	s.timer.Reset(s.next)
 	return nil
-}
-
-// skip fills the copy up to end if the stream has nothing in between.
-func (j *Journal) skip(l *lane, end mail.Seq) error {
-	after := j.local.Last()
-	if more, err := l.more(j.ctx, j.point(l, after), after, end); err != nil || more {
-		return err // it will be delivered
-	}
-	return j.place([]jsonl.Placed{{Seq: end}})
 }
 
 // received places messages, and tells the flights that wait for them. It places neither a fence nor anything after

@@ -282,16 +282,17 @@ func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 	return n, err
 }
 
-// reconcile compares the copy with the stream before any state is made from it, and repairs it.
-func (j *Journal) reconcile(ctx context.Context) error {
+// reconcile compares the copy with the stream before any state is made from it, and repairs it. It returns the lane of
+// a room in a shard.
+func (j *Journal) reconcile(ctx context.Context) (*lane, error) {
 	if _, _, err := j.cluster.connection(); err != nil {
-		return err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*patience)
 	defer cancel()
 	l, err := j.find(ctx, j.local.Last() == 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, danger := range j.cluster.dangers(&l.info.Config) {
 		j.log.Warn("the room is in danger", "why", danger)
@@ -301,10 +302,12 @@ func (j *Journal) reconcile(ctx context.Context) error {
 		err = j.heal(ctx, l, l.end)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = j.putBack(ctx, l)
-	return err
+	if _, err = j.putBack(ctx, l); err != nil || !l.shared {
+		return nil, err
+	}
+	return l, nil
 }
 
 // putBack fetches the events that are missing from the middle of the copy.

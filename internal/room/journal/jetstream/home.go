@@ -339,6 +339,12 @@ func (c *Cluster) lane(ctx context.Context, room string, create bool) (*lane, er
 		if h, err = c.findHome(look, room, h); err != nil {
 			return nil, err
 		}
+		// the shard has nothing of the room yet, or the follower will see it
+		if s, err := c.handle(look, h.Shard); err == nil {
+			l := c.sharedLane(s, room, h)
+			l.info = s.CachedInfo()
+			return l, c.takesBatches(&l.info.Config)
+		}
 	}
 	if err := c.isHere(room, "", h.Moved); err != nil {
 		return nil, err
@@ -366,8 +372,7 @@ func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error
 	if err != nil {
 		return nil, c.shardGone(room, err)
 	}
-	l := &lane{Stream: s, room: room, shared: true, base: c.shardBase(room, h)}
-	l.subject = l.base + ".log"
+	l := c.sharedLane(s, room, h)
 	before := time.Now()
 	if err := l.look(ctx, c.nc); err != nil {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -377,6 +382,11 @@ func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error
 	}
 	c.clock.compare(l.info.TimeStamp, before, time.Now())
 	return l, c.takesBatches(&l.info.Config)
+}
+
+func (c *Cluster) sharedLane(s jetstream.Stream, room string, h home) *lane {
+	base := c.shardBase(room, h)
+	return &lane{Stream: s, room: room, shared: true, base: base, subject: base + ".log"}
 }
 
 // shardGone tells what to do, if an error means that the shard of a room is gone.

@@ -107,14 +107,15 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	wait := patience
-	if err := j.reconcile(ctx); isNewer(err) {
+	l, err := j.reconcile(ctx)
+	if isNewer(err) {
 		return nil, errors.Join(err, j.Close())
 	} else if err != nil {
 		j.log.Warn("the copy was not compared with the servers", "err", err)
 		wait = max(patience-time.Since(began), patience/4)
 	}
 	first := make(chan error, 1)
-	j.running.Go(func() { j.follow(first) })
+	j.running.Go(func() { j.follow(l, first) })
 	if err := errors.Join(j.catchUp(ctx, first, wait), j.putAway(ctx)); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"pennypost/internal/base/kept"
-	"pennypost/internal/base/raftlog"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/mail"
 )
 
 // logsKeep is how long after an erasure the text may still be in a server's Raft log. nats-server 2.15.2 compacts that
-// log by itself after 174 to 180 s, whatever else is written (measured by searching the files). No request makes it
-// sooner. Servers of a cluster of Pennypost look into their logs, and an erased text counts as there until none finds
-// it. Of other servers nothing reports it, and this time must suffice.
-const logsKeep = 4 * time.Minute
+// log by itself every two to three minutes, whatever else is written, and a server that was started again needed two
+// of these times: 4:47 was the longest seen. No request makes it sooner. Servers of a cluster of Pennypost look into
+// their files, and an erased text counts as there until none finds it. Of other servers nothing reports it, and this
+// time must suffice.
+const logsKeep = 7 * time.Minute
 
-// How often, and how long, servers are asked to look into their logs.
+// How often, and how long, servers are asked to look into their files.
 const (
 	searchEvery    = 15 * time.Second
 	searchPatience = 5 * time.Second
@@ -41,7 +42,7 @@ type left struct {
 	Erased  mail.Time `json:"erased"`
 	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up and none finds it
 	// IDs are those of the messages of the stream that had the text. A log without them is without the text.
-	IDs []string `json:"ids,omitempty"`
+	IDs     []string `json:"ids,omitempty"`
 	Hidden  bool     `json:"hidden,omitzero"`  // a log without the IDs may have the text, compressed
 	Pending bool     `json:"pending,omitzero"` // a server may not have deleted it from its stream yet
 }
@@ -126,7 +127,7 @@ func (l *lingering) toFind(now time.Time) (ids []string) {
 	}
 	l.searched = now
 	for _, e := range l.left {
-		if len(ids)+len(e.IDs) <= raftlog.MaxMessages {
+		if len(ids)+len(e.IDs) <= natsfiles.MaxMessages {
 			ids = append(ids, e.IDs...)
 		}
 	}
@@ -199,7 +200,7 @@ func (c *Cluster) logLingering(err error) {
 func (c *Cluster) search(ids []string) (found []string, all bool) {
 	ctx, cancel := context.WithTimeout(c.ctx, searchPatience)
 	defer cancel()
-	request, err := json.Marshal(raftlog.Question{IDs: ids})
+	request, err := json.Marshal(natsfiles.Question{IDs: ids})
 	if err != nil {
 		return nil, false
 	}
@@ -207,8 +208,8 @@ func (c *Cluster) search(ids []string) (found []string, all bool) {
 	if len(missing) == 0 {
 		return nil, false
 	}
-	askAll(ctx, c.nc, raftlog.Subject, request, func(text []byte) (more bool) {
-		var a raftlog.Answer
+	askAll(ctx, c.nc, natsfiles.Subject, request, func(text []byte) (more bool) {
+		var a natsfiles.Answer
 		if json.Unmarshal(text, &a) == nil {
 			found = append(found, a.Found...)
 			missing = slices.DeleteFunc(missing, func(name string) bool { return name == a.Server })

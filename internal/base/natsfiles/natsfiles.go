@@ -1,6 +1,7 @@
-// Package raftlog finds messages in the Raft logs of a NATS server. Only the process that has the server's files can
-// look, so the servers of a cluster of Pennypost answer a Question about their own.
-package raftlog
+// Package natsfiles finds messages in the files of a NATS server: in its streams and in their Raft logs. A deleted
+// message may be there for minutes. Only the process that has the files can look, so the servers of a cluster of
+// Pennypost answer a Question about their own.
+package natsfiles
 
 import (
 	"bytes"
@@ -16,16 +17,16 @@ import (
 )
 
 // Subject is where servers are asked. Each answers for itself.
-const Subject = "pennypost.raftlog"
+const Subject = "pennypost.files"
 
 // MaxMessages is the most messages in a Question. A server does not answer a longer one.
 const MaxMessages = 50
 
-// Compressed is the length from which a server compresses a message in its log, in bytes with the headers. Then its id
-// may not be found. nats-server 2.15.2: compressThreshold in jetstream_cluster.go, which counts some bytes more.
+// Compressed is the length from which a server compresses a message in its Raft log, in bytes with the headers. Then
+// its id may not be found. nats-server 2.15.2: compressThreshold in jetstream_cluster.go, which counts a bit more.
 const Compressed = 8<<10 - 512
 
-// Question asks which messages are in the log.
+// Question asks which messages are in the files.
 type Question struct {
 	IDs []string `json:"ids"` // values of their Nats-Msg-Id headers
 }
@@ -33,20 +34,27 @@ type Question struct {
 // Answer is a server's answer.
 type Answer struct {
 	Server string   `json:"server"` // its name
-	Found  []string `json:"found"`  // those of the IDs that are in its log
+	Found  []string `json:"found"`  // those of the IDs that are in its files
 }
 
-// Search returns those of some messages that are in the Raft logs of a server, whose store directory is dir.
+// Search returns those of some messages that are in the files of a server, whose store directory is dir. If it finds
+// some in the Raft logs, it does not look into the streams, which are larger.
 func Search(dir string, ids []string) (found []string, err error) {
 	for range 5 { // a file that the server deletes while we read may have been written anew, under another name
-		if found, err = look(filepath.Join(dir, "jetstream"), ids); !os.IsNotExist(err) {
+		for _, part := range []string{"_js_", "streams"} {
+			if found, err = look(filepath.Join(dir, "jetstream"), part, ids); err != nil || len(found) > 0 {
+				break
+			}
+		}
+		if !os.IsNotExist(err) {
 			return found, err
 		}
 	}
 	return nil, err
 }
 
-func look(dir string, ids []string) (found []string, err error) {
+// look searches one part of the files of each account.
+func look(dir, part string, ids []string) (found []string, err error) {
 	wanted := make(map[string][]byte, len(ids))
 	longest := 0
 	for _, id := range ids {
@@ -58,11 +66,11 @@ func look(dir string, ids []string) (found []string, err error) {
 		return nil, err
 	}
 	for _, account := range accounts {
-		logs := filepath.Join(dir, account.Name(), "_js_") // of the system account only
-		if _, err := os.Stat(logs); os.IsNotExist(err) {
+		in := filepath.Join(dir, account.Name(), part)
+		if _, err := os.Stat(in); os.IsNotExist(err) {
 			continue
 		}
-		if err := filepath.WalkDir(logs, func(file string, e fs.DirEntry, err error) error {
+		if err := filepath.WalkDir(in, func(file string, e fs.DirEntry, err error) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}

@@ -1,4 +1,4 @@
-package raftlog_test
+package natsfiles_test
 
 import (
 	"math/rand/v2"
@@ -8,12 +8,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pennypost/internal/base/raftlog"
+	"pennypost/internal/base/natsfiles"
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// TestSearch: a message is found in the log of each server until the log is compacted, by its id, which other messages
-// may mention.
+// TestSearch: a message is found in the files of each server until it is deleted and the log is compacted, by its id,
+// which other messages may mention.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -26,38 +26,43 @@ func TestSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.AddStream(&nats.StreamConfig{Name: "s", Subjects: []string{"s.>"}, Replicas: 3,
-		MaxMsgs: 100}); err != nil {
+	if _, err := js.AddStream(&nats.StreamConfig{Name: "s", Subjects: []string{"s.>"}, Replicas: 3}); err != nil {
 		t.Fatal(err)
 	}
-	long := make([]byte, raftlog.Compressed-500)
+	long := make([]byte, natsfiles.Compressed-500)
 	for i := range long {
 		long[i] = "etaoin shrdlu"[rand.IntN(13)]
 	}
-	for id, body := range map[string]string{"short.1": "text", "long.1": string(long), "o": "Nats-Msg-Id short.2"} {
-		if _, err := js.Publish("s.room", []byte(body), nats.MsgId(id)); err != nil {
+	for _, m := range [][2]string{{"short.1", "text"}, {"long.1", string(long)}, {"kept.1", "Nats-Msg-Id: short.2"}} {
+		if _, err := js.Publish("s.room", []byte(m[1]), nats.MsgId(m[0])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ids := []string{"short.1", "short", "long.1", "short.2", "2"}
+	ids := []string{"short.1", "short", "long.1", "short.2", "2", "kept.1"}
 	found := func(want ...string) {
 		t.Helper()
 		for _, s := range servers.Servers {
 			var got []string
 			for until := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-				if got, err = raftlog.Search(s.Dir, ids); err != nil {
+				if got, err = natsfiles.Search(s.Dir, ids); err != nil {
 					t.Fatal(err)
 				}
 				if slices.Equal(got, want) {
 					break
 				}
 				if time.Now().After(until) {
-					t.Fatalf("in the log of %s are %q, want %q", s.Name, got, want)
+					t.Fatalf("in the files of %s are %q, want %q", s.Name, got, want)
 				}
 			}
 		}
 	}
-	found("long.1", "short.1")
+	found("kept.1", "long.1", "short.1")
+	for seq := range uint64(2) {
+		if err := js.SecureDeleteMsg("s", seq+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found("kept.1", "long.1", "short.1")
 	random := make([]byte, 100<<10)
 	for range 200 { // more than 8 MiB, which makes the servers compact their logs
 		for i := range random {
@@ -67,5 +72,5 @@ func TestSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found()
+	found("kept.1")
 }
