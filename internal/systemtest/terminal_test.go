@@ -344,13 +344,13 @@ func TestTerminalOutlivesThePostOffice(t *testing.T) {
 	w := openTerminal(t, o, binary)
 	w.sees("1 of 2", "Which port", "Agents 3", "Waiting 2")
 	d.kill()
-	w.sees("Post office away since", "Which port", "1  8080") // readable mail stays
+	w.sees("Post office offline since", "Which port", "1  8080") // readable mail stays
 	w.press("Escape").sees("q quit")
-	w.pictured("away", "away since", "Which port")
+	w.pictured("away", "offline since", "Which port")
 	w.press("1").sees("Answered “8080”")
 	w.sees("Not sent, but kept", "Which port")
 	o.mustServe(t)
-	w.gone("away since")
+	w.gone("offline since")
 	o.must(t, "send", "--room", "lab", "--as", "builder-1", "--to", "user", "--type", "question", "--subject",
 		"And now?",
 		"--body", "Well?")

@@ -43,7 +43,7 @@ func (n *Notifier) addButtons(note *Note, l *line) {
 	show := letter.options
 	if len(show) > l.buttons {
 		show = show[:l.buttons-1]
-		note.Text += fmt.Sprintf("\n%d more answers are offered on the page.", len(letter.options)-len(show))
+		note.Text += fmt.Sprintf("\n%d more answers are on the page.", len(letter.options)-len(show))
 	}
 	until := time.Now().Add(buttonTime)
 	note.until = until
@@ -136,7 +136,7 @@ func (n *Notifier) listen(ctx context.Context, l *line, r replier) {
 		if time.Since(began) > time.Minute {
 			wait = firstListen
 		}
-		n.opts.Log.Warn("answers are not heard", "channel", l.name, "err", err, "again in", wait)
+		n.opts.Log.Warn("answers not heard", "channel", l.name, "err", err, "again in", wait)
 		n.hears(l, err)
 		pause.For(ctx, wait)
 		wait = min(2*wait, lastListen)
@@ -148,7 +148,7 @@ func (n *Notifier) hears(l *line, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l.deaf = ""; err != nil {
-		l.deaf = "answers are not heard: " + err.Error()
+		l.deaf = "answers are not received: " + err.Error()
 	}
 }
 
@@ -163,7 +163,7 @@ func (n *Notifier) heard(l *line) string {
 func (n *Notifier) press(ctx context.Context, l *line, r replier, token string) {
 	p, ok := n.read(l, token)
 	if !ok {
-		n.opts.Log.Warn("something came to the reply topic that is no answer", "channel", l.name, "bytes", len(token))
+		n.opts.Log.Warn("not an answer on the reply topic", "channel", l.name, "bytes", len(token))
 		return
 	}
 	letter, said := n.answer(ctx, l, p)
@@ -181,7 +181,7 @@ func (n *Notifier) press(ctx context.Context, l *line, r replier, token string) 
 		return
 	}
 	if err := r.Update(ctx, noteID(l.name, key), said, letter.headline()); err != nil {
-		n.opts.Log.Warn("what became of an answer is not shown", "channel", l.name, "err", err)
+		n.opts.Log.Warn("outcome of an answer not shown", "channel", l.name, "err", err)
 	}
 }
 
@@ -196,13 +196,13 @@ func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Lette
 		letter = letterOf(p.room, &it)
 		switch {
 		case !it.Open:
-			said = "Not sent: it was settled before"
+			said = "Not sent: it was already settled"
 			return nil
 		case p.late:
 			said = "Not sent: the button is more than a day old. Answer on the page"
 			return nil
 		case p.option < 0 || p.option >= len(letter.options):
-			return mail.Errorf(mail.NotFound, "the question does not offer that")
+			return mail.Errorf(mail.NotFound, "the question has no such option")
 		}
 		chosen := letter.options[p.option]
 		sent, err := user.Send(ctx, reply(&it, chosen, l.name))
@@ -215,7 +215,7 @@ func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Lette
 		return err
 	})
 	if err != nil && said == "" {
-		n.opts.Log.Error("an answer is not sent", "room", p.room, "question", p.id, "err", err)
+		n.opts.Log.Error("answer not sent", "room", p.room, "question", p.id, "err", err)
 		said = "Not sent. Answer on the page"
 	}
 	return letter, said

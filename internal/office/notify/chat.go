@@ -247,7 +247,7 @@ func (c *chatter) run(ctx context.Context) {
 			wait = firstListen
 			continue
 		}
-		c.n.opts.Log.Warn("a chat is not heard", "channel", c.l.name, "err", err, "again in", wait)
+		c.n.opts.Log.Warn("chat not heard", "channel", c.l.name, "err", err, "again in", wait)
 		pause.For(ctx, max(wait, asksToWait(err)))
 		wait = min(2*wait, lastListen)
 	}
@@ -342,7 +342,7 @@ func (c *chatter) say(ctx context.Context, below, text string) {
 		return
 	}
 	if _, err := c.chat.Post(ctx, chat, &ChatPost{Text: text, ReplyTo: below}); err != nil {
-		c.n.opts.Log.Warn("the chat is not answered", "channel", c.l.name, "err", err)
+		c.n.opts.Log.Warn("chat not answered", "channel", c.l.name, "err", err)
 	}
 }
 
@@ -364,7 +364,7 @@ func (s *shownMessage) longToken(short string) string {
 // press answers the question whose button was pressed.
 func (c *chatter) press(ctx context.Context, e *ChatEvent) {
 	s := c.about(e.Message)
-	said := "Not sent: that button is not known any more. Send /waiting"
+	said := "Not sent: that button is no longer valid. Send /waiting"
 	if s != nil && c.l.answers {
 		if p, ok := c.n.read(c.l, s.longToken(e.Token)); ok {
 			_, said = c.n.answer(ctx, c.l, p)
@@ -372,6 +372,6 @@ func (c *chatter) press(ctx context.Context, e *ChatEvent) {
 		}
 	}
 	if err := c.chat.Pressed(ctx, e.Press, shortened(said, chatWord)); err != nil {
-		c.n.opts.Log.Warn("what became of an answer is not shown", "channel", c.l.name, "err", err)
+		c.n.opts.Log.Warn("outcome of an answer not shown", "channel", c.l.name, "err", err)
 	}
 }

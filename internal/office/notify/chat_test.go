@@ -69,11 +69,11 @@ func TestChatReply(t *testing.T) {
 func (d *chatDesk) refusals() {
 	d.Helper()
 	d.answered("hello", 0, "Nothing was sent: reply to one of my messages")
-	d.answered("hello", 999999, "I do not know any more")
+	d.answered("hello", 999999, "I no longer know")
 	d.answered("/erase everything", 0, "Nothing was done")
-	d.answered("", 0, "words only")
+	d.answered("", 0, "only text")
 	d.answered("/pair ABCDEFGH", 0, "This chat is paired.")
-	d.answered("/help", 0, "A button answers at once.")
+	d.answered("/help", 0, "A button answers immediately.")
 	d.answered("/help@desk_bot", 0, "/waiting")
 	d.server.Add("edited_message", map[string]any{"message_id": 5, "from": map[string]any{"id": 77},
 		"chat": map[string]any{"id": 77, "type": "private"}, "text": "edited"})
@@ -90,14 +90,14 @@ func (d *chatDesk) tellAlso(subject string) {
 		d.Fatal(err)
 	}
 	m := d.server.Shows(d.T, d.me.ID, subject)
-	d.answered("yes", m.ID, "about none, or several")
+	d.answered("yes", m.ID, "not about one message")
 	note.Letters = []Letter{{Room: "lab", ID: "dialog_1", Dialog: true}}
 	note.Text = "the dialog " + subject
 	if _, err := d.notify.lines[0].channel.Send(d.Context(), note); err != nil {
 		d.Fatal(err)
 	}
 	m = d.server.Shows(d.T, d.me.ID, note.Text)
-	d.answered("yes", m.ID, "the client of an agent asks that")
+	d.answered("yes", m.ID, "a dialog of an agent's client")
 }
 
 // TestChatOutsiders: only the person in the paired chat is obeyed or answered: not others in chats of their own, not
@@ -127,7 +127,7 @@ func TestChatOutsiders(t *testing.T) {
 	none := d.me.Press(77, shown.ID, "")
 	d.server.Dealt(t)
 	for _, press := range []string{forged, swapped, other, none} {
-		if said := d.server.Pressed(press); !strings.HasPrefix(said, "Not sent: that button is not known") {
+		if said := d.server.Pressed(press); !strings.HasPrefix(said, "Not sent: that button is no longer valid") {
 			t.Errorf("a forged press is told %q", said)
 		}
 	}
@@ -255,7 +255,7 @@ func TestChatLists(t *testing.T) {
 	d.stop()
 	d.start()
 	d.pair()
-	d.answered("/waiting", 0, "Nothing waits for you.")
+	d.answered("/waiting", 0, "Nothing needs you.")
 	draft := portQuestion("Which port?")
 	draft.To = mail.Recipients{"user"}
 	first, err := d.room.As("ann").Send(t.Context(), draft)
@@ -272,7 +272,7 @@ func TestChatLists(t *testing.T) {
 	if !strings.Contains(list.Text, "• ann asks: Which port? (lab)") || strings.Contains(list.Text, "secret") {
 		t.Errorf("/inbox lists %q", list.Text)
 	}
-	last := d.answered("/waiting", 0, "1 more wait for you.")
+	last := d.answered("/waiting", 0, "1 more waiting for you.")
 	if !strings.Contains(last.Text, "bob") || strings.Contains(last.Text, "secret") || len(last.Buttons) > 0 {
 		t.Errorf("/waiting ends with %+v", last)
 	}

@@ -45,10 +45,10 @@ func (n *Notifier) chatNamed(name string) (*chatter, error) {
 		names = append(names, c.l.name)
 	}
 	if len(names) == 0 {
-		return nil, mail.Errorf(mail.Invalid, "no chat is configured: nothing was done. Add a section "+
+		return nil, mail.Errorf(mail.Invalid, "no chat is configured; nothing was done. Add a section "+
 			"[notify.telegram] to the configuration (docs/telegram.md), then: pennypost stop")
 	}
-	return nil, mail.Errorf(mail.Invalid, "%q is no chat: nothing was done. Those of the configuration are %s", name,
+	return nil, mail.Errorf(mail.Invalid, "%q is not a chat; nothing was done. Configured chats: %s", name,
 		strings.Join(names, ", "))
 }
 
@@ -61,8 +61,8 @@ func (n *Notifier) Pair(ctx context.Context, name string) (wire.NotifyPairing, e
 	}
 	bot, err := c.chat.Bot(ctx)
 	if err != nil {
-		return wire.NotifyPairing{}, mail.Errorf(mail.Unavailable, "%s does not say who the bot is, so no chat can "+
-			"be paired: %w", name, err)
+		return wire.NotifyPairing{}, mail.Errorf(mail.Unavailable, "%s did not identify the bot, so no chat can be "+
+			"paired: %w", name, err)
 	}
 	p := &pairing{code: rand.Text()[:codeLength], until: time.Now().Add(pairTime)}
 	n.mu.Lock()
@@ -89,8 +89,8 @@ func (n *Notifier) Unpair(_ context.Context, name string) error {
 	clear(c.l.Asked)
 	n.mu.Unlock()
 	if err := n.saved(); err != nil {
-		return mail.Errorf(mail.Internal, "the chat is obeyed no more, but a restart may obey it again, since that "+
-			"cannot be written: %w", err)
+		return mail.Errorf(mail.Internal, "the chat is unpaired, but a restart may pair it again because that could "+
+			"not be saved: %w", err)
 	}
 	return nil
 }
@@ -110,14 +110,14 @@ func (c *chatter) pair(ctx context.Context, e *ChatEvent) {
 		c.n.mu.Lock()
 		*c.chatMemory = before
 		c.n.mu.Unlock()
-		c.n.opts.Log.Error("a chat is not paired, since that cannot be written", "channel", c.l.name, "err", err)
+		c.n.opts.Log.Error("chat not paired; cannot save", "channel", c.l.name, "err", err)
 		return
 	}
-	c.n.opts.Log.Info("a chat is paired", "channel", c.l.name, "with", e.Name)
-	c.say(ctx, e.Message, "This chat is paired with your post office. /help says what you can do here.")
+	c.n.opts.Log.Info("chat paired", "channel", c.l.name, "with", e.Name)
+	c.say(ctx, e.Message, "This chat is paired with your post office. /help lists the commands.")
 	c.n.reached(c.l) // deliver the waiting letters now
 	if before.Chat != "" && before.Chat != e.Chat {
-		_, _ = c.chat.Post(ctx, before.Chat, &ChatPost{Text: "Another chat was paired. This one is not any more."})
+		_, _ = c.chat.Post(ctx, before.Chat, &ChatPost{Text: "Another chat was paired. This one no longer is."})
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *chatter) matches(text string) bool {
 	}
 	if c.pairing.wrong++; c.pairing.wrong >= maxWrongCode {
 		c.pairing = nil
-		c.n.opts.Log.Warn("a code that pairs a chat was voided, since others were tried", "channel", c.l.name)
+		c.n.opts.Log.Warn("pairing code voided after wrong codes", "channel", c.l.name)
 	}
 	return false
 }

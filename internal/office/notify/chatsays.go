@@ -14,10 +14,10 @@ import (
 const (
 	chatInbox   = 10 // conversations that /inbox lists
 	chatWaiting = 5  // messages that /waiting shows
-	chatHelp    = "/waiting shows what waits for you, each as a message\n/inbox lists your mail\n" +
-		"/help says this\n\nReply to a message of mine to answer or to write below it."
-	chatHelpButtons = "\nA button answers at once."
-	chatHelpOff     = "\nThis chat answers nothing unless answers = true stands in its section of config.toml."
+	chatHelp    = "/waiting shows what needs you, one message each\n/inbox lists your mail\n" +
+		"/help shows this\n\nReply to one of my messages to answer it or write below it."
+	chatHelpButtons = "\nA button answers immediately."
+	chatHelpOff     = "\nTo answer from this chat, set answers = true in its section of config.toml."
 )
 
 // heard returns the answer to a text from the person.
@@ -27,7 +27,7 @@ func (c *chatter) heard(ctx context.Context, e *ChatEvent) string {
 	command, _, _ = strings.Cut(command, "@") // drop the bot's name
 	switch {
 	case text == "":
-		return "I can read words only."
+		return "I can read only text."
 	case command == "/inbox":
 		return c.inbox(ctx)
 	case command == "/waiting":
@@ -40,9 +40,9 @@ func (c *chatter) heard(ctx context.Context, e *ChatEvent) string {
 		}
 		return chatHelp + chatHelpOff
 	case strings.HasPrefix(text, "/"):
-		return "Nothing was done: I do not know that. /help says what I do."
+		return "Nothing was done: unknown command. See /help."
 	case e.ReplyTo == "":
-		return "Nothing was sent: reply to one of my messages, so that I know what it is about. /help says more."
+		return "Nothing was sent: reply to one of my messages. See /help."
 	}
 	return c.reply(ctx, e, text)
 }
@@ -54,12 +54,12 @@ func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
 	case !c.l.answers:
 		return "Nothing was sent." + chatHelpOff
 	case s == nil:
-		return "Nothing was sent: I do not know any more what that message is about. /waiting shows what waits."
+		return "Nothing was sent: I no longer know what that message is about. Send /waiting."
 	case s.Dialog:
-		return "Nothing was sent: the client of an agent asks that. Answer on the pages or in a terminal, where you " +
-			"see all of it."
+		return "Nothing was sent: that is a dialog of an agent's client. Answer on the pages or in a terminal, " +
+			"where you see all of it."
 	case s.ID == "":
-		return "Nothing was sent: that message is about none, or several. /waiting shows each; reply to one of those."
+		return "Nothing was sent: that message is not about one message. Send /waiting, and reply to one of those."
 	}
 	said := ""
 	err := c.n.opts.Use(ctx, s.Room, func(r Room) error {
@@ -80,14 +80,14 @@ func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
 			return err
 		}
 		if said = "Sent to " + strings.Join(d.To, ", ") + "."; sent.Settled != nil {
-			said += " The question had been settled before."
+			said += " The question was already settled."
 		}
 		c.n.opts.Log.Info("replied", "room", s.Room, "to", s.ID, "reply", sent.ID, "channel", c.l.name)
 		_, err = user.Mark(ctx, mail.Marking{IDs: []mail.ID{s.ID}, Mark: mail.MarkRead})
 		return err
 	})
 	if err != nil && said == "" {
-		c.n.opts.Log.Warn("a reply is not sent", "room", s.Room, "to", s.ID, "err", err)
+		c.n.opts.Log.Warn("reply not sent", "room", s.Room, "to", s.ID, "err", err)
 		said = "Not sent: " + err.Error()
 	}
 	return said
@@ -123,7 +123,7 @@ func (c *chatter) letter(row *mail.Conversation) Letter {
 // unseen names the rooms that the desk could not read.
 func unseen(desk *mail.Desk) (lines []string) {
 	for _, room := range desk.Away {
-		lines = append(lines, "Room "+string(room)+" could not be looked at.")
+		lines = append(lines, "Room "+string(room)+" is not available.")
 	}
 	return lines
 }
@@ -132,24 +132,24 @@ func unseen(desk *mail.Desk) (lines []string) {
 func (c *chatter) waiting(ctx context.Context) string {
 	desk, err := c.n.desk(ctx, mail.DeskQuery{Part: mail.NeedsYou, Limit: chatWaiting})
 	if err != nil {
-		return "What waits cannot be listed: " + err.Error()
+		return "What needs you cannot be listed: " + err.Error()
 	}
 	shown := 0
 	for i := range desk.Needs {
 		row := &desk.Needs[i]
 		if err := c.showRow(ctx, row); err != nil {
-			c.n.opts.Log.Warn("the chat is not told what waits", "channel", c.l.name, "err", err)
+			c.n.opts.Log.Warn("waiting mail not shown in the chat", "channel", c.l.name, "err", err)
 			break
 		}
 		shown++
 	}
 	lines := unseen(&desk)
 	if more := desk.Waiting - shown; more > 0 {
-		lines = append(lines, fmt.Sprintf("%d more wait for you.", more))
+		lines = append(lines, fmt.Sprintf("%d more waiting for you.", more))
 	}
 	lines = append(lines, c.dialogs(ctx)...)
 	if shown == 0 && len(lines) == 0 {
-		return "Nothing waits for you."
+		return "Nothing needs you."
 	}
 	c.n.save()
 	return strings.Join(lines, "\n")
@@ -179,7 +179,7 @@ func (c *chatter) dialogs(ctx context.Context) (lines []string) {
 	}
 	list, err := c.n.opts.Dialogs(ctx)
 	if err != nil {
-		return []string{"What agents' clients ask cannot be listed."}
+		return []string{"The dialogs of agents' clients cannot be listed."}
 	}
 	for i := range list.Cards {
 		l := letterOfDialog(&list.Cards[i])
@@ -194,7 +194,7 @@ func (c *chatter) dialogs(ctx context.Context) (lines []string) {
 // desk returns the user's desk across all rooms.
 func (n *Notifier) desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	if n.opts.Desk == nil {
-		return mail.Desk{}, mail.Errorf(mail.Unavailable, "it is not known here")
+		return mail.Desk{}, mail.Errorf(mail.Unavailable, "not available here")
 	}
 	return n.opts.Desk(ctx, q)
 }
@@ -227,7 +227,7 @@ func (c *chatter) tend(ctx context.Context) {
 			continue
 		}
 		if err := c.retell(ctx, key); err != nil && ctx.Err() == nil {
-			c.n.opts.Log.Warn("what became of a question is not shown", "channel", c.l.name, "err", err)
+			c.n.opts.Log.Warn("outcome of a question not shown", "channel", c.l.name, "err", err)
 			c.n.mu.Lock()
 			c.edits[key] = true
 			c.n.mu.Unlock()
@@ -239,7 +239,7 @@ func (c *chatter) tend(ctx context.Context) {
 // retell replaces the messages about a settled question by its outcome, without buttons.
 func (c *chatter) retell(ctx context.Context, key string) error {
 	room, id, _ := strings.Cut(key, "/")
-	text := "It is not there any more."
+	text := "It no longer exists."
 	err := c.n.opts.Use(ctx, mail.RoomName(room), func(r Room) error {
 		user := r.As(mail.User)
 		it, err := user.Message(ctx, mail.ID(id))

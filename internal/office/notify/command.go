@@ -55,7 +55,7 @@ func (c *Command) Send(ctx context.Context, n *Note) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer := "ended well"
+	answer := "succeeded"
 	if output != "" {
 		answer += ": " + child.Plain(output[strings.LastIndexByte(output, '\n')+1:])
 	}

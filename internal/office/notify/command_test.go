@@ -36,7 +36,7 @@ func TestCommand(t *testing.T) {
 		"{from}",
 		"{room}", "{url}"}}
 	answer, err := c.Send(t.Context(), testNote())
-	if err != nil || answer != "ended well: kept" {
+	if err != nil || answer != "succeeded: kept" {
 		t.Fatalf("Send = %q, %v", answer, err)
 	}
 	args, _ := os.ReadFile(filepath.Join(dir, "args"))

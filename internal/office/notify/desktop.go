@@ -44,7 +44,7 @@ func (d *Desktop) Send(ctx context.Context, n *Note) (string, error) {
 	case "darwin":
 		return d.mac(ctx, n)
 	case "windows":
-		return "", errors.New("the desktop of Windows is not supported; use [notify.command] with a program of yours")
+		return "", errors.New("the Windows desktop is not supported; use [notify.command] with your own program")
 	}
 	return d.freedesktop(ctx, n)
 }
@@ -79,12 +79,12 @@ func (d *Desktop) run(ctx context.Context, argv []string) (string, error) {
 	if _, err := cmd.Run(ctx); err != nil {
 		return "", fmt.Errorf("%s: %w", argv[0], err)
 	}
-	return argv[0] + " ended well", nil
+	return argv[0] + " succeeded", nil
 }
 
 func (d *Desktop) freedesktop(ctx context.Context, n *Note) (string, error) {
 	if _, err := exec.LookPath("notify-send"); err != nil {
-		return "", errors.New("notify-send is not installed; on Debian it comes with: apt install libnotify-bin")
+		return "", errors.New("notify-send is not installed; on Debian: apt install libnotify-bin")
 	}
 	d.offers.Do(func() {
 		cmd := child.Command{Argv: []string{"notify-send", "--help"}, Env: d.Env, Timeout: desktopTime}
@@ -118,7 +118,7 @@ func (d *Desktop) clickable(ctx context.Context, argv []string, open func()) (st
 	child.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		cancel()
-		return "", fmt.Errorf("notify-send could not be run: %w", err)
+		return "", fmt.Errorf("cannot run notify-send: %w", err)
 	}
 	ended := make(chan error, 1)
 	d.open.Go(func() {
@@ -134,7 +134,7 @@ func (d *Desktop) clickable(ctx context.Context, argv []string, open func()) (st
 		if err != nil {
 			return "", fmt.Errorf("notify-send: %w", err)
 		}
-		return "shown, and closed", nil
+		return "shown and closed", nil
 	case <-time.After(desktopTime):
 	case <-ctx.Done(): // the post office stops; the notification stays
 	}

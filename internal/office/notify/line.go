@@ -194,7 +194,7 @@ func (n *Notifier) deliver(ctx context.Context, l *line, letters []Letter) {
 	if login := n.opts.Login; login != nil {
 		note.Open = func() {
 			if err := openPages(login, note.Letters); err != nil {
-				n.opts.Log.Warn("a notification was clicked, and no browser opens", "err", err)
+				n.opts.Log.Warn("notification clicked, no browser opened", "err", err)
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 	now := time.Now()
 	n.mu.Lock()
 	if l.fails > 0 {
-		n.opts.Log.Info("the person is reached again", "channel", l.name, "after", l.fails)
+		n.opts.Log.Info("person reached again", "channel", l.name, "after", l.fails)
 	}
 	l.fails, l.retry, l.Failed, l.From = 0, time.Time{}, "", 0
 	l.Last, l.Answer = mail.TimeOf(now), answer
@@ -298,7 +298,7 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 			return err
 		})
 		if err != nil {
-			n.opts.Log.Warn("that the person was told is not recorded", "room", room, "channel", l.name, "err", err)
+			n.opts.Log.Warn("notification not recorded", "room", room, "channel", l.name, "err", err)
 		}
 	}
 	l.asked.Give()
@@ -311,7 +311,7 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 	n.mu.Lock()
 	if l.fails++; l.Failed == "" {
 		l.From = mail.TimeOf(now)
-		n.opts.Log.Warn("the person is not reached", "channel", l.name, "err", err)
+		n.opts.Log.Warn("person not reached", "channel", l.name, "err", err)
 	}
 	l.Failed = err.Error()
 	pause := lastRetry
@@ -339,7 +339,7 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 		return err
 	})
 	if err != nil && mail.CodeOf(err) != mail.Conflict {
-		n.opts.Log.Error("the user was not told", "subject", d.Subject, "err", err)
+		n.opts.Log.Error("user not told", "subject", d.Subject, "err", err)
 	}
 }
 
@@ -347,11 +347,11 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 func failure(l *line, waits int, day string) mail.Draft {
 	return mail.Draft{
 		To: mail.Recipients{string(mail.ToUser)}, Type: string(mail.Custom), Priority: string(mail.Urgent),
-		Subject: "You are not reached through " + l.name,
+		Subject: "Notifications fail: " + l.name,
 		Body: fmt.Sprintf(
-			"Since %s no notification gets through %s. It answers: %s\n\nIt is tried on, at least every "+
-				"%s; %d wait. When you have mended what is wrong, try it with: pennypost notify test %s\n",
-			l.From.Std().Local().Format("2 January, 15:04"), l.name, l.Failed, "half an hour", waits, l.name),
+			"No notification has got through %[2]s since %[1]s. Its answer: %[3]s\n\nPennypost retries at least "+
+				"every %[4]s; %[5]d wait. After fixing the cause, test it with: pennypost notify test %[6]s\n",
+			l.From.Std().Local().Format("2 January, 15:04"), l.name, l.Failed, "half hour", waits, l.name),
 		Metadata: mail.Metadata(fmt.Sprintf(`{%q:%q}`, noticeKey, l.name)), Key: noticeKey + "-" + l.name + "-" + day,
 	}
 }

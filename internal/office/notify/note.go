@@ -166,7 +166,7 @@ func compose(id string, letters []Letter, base string, text bool) *Note {
 	case first.Dialog:
 		n.Text = first.dialogText()
 	case first.Office && n.Text == "":
-		n.Text = "What to do is said by: pennypost doctor"
+		n.Text = "To see what to do: pennypost doctor"
 	case n.Text == "":
 		n.Text = "In room " + string(first.Room) + "."
 	}

@@ -362,7 +362,7 @@ func (n *Notifier) Test(ctx context.Context, name string) ([]wire.NotifyTested, 
 			continue
 		}
 		note := &Note{ID: noteID(l.name, "test", time.Now().String()), Subject: "Pennypost can reach you here",
-			Text: "This is a test. You are told of " + inWords(l.tell.What) + ".", Letters: []Letter{}}
+			Text: "This is a test. You are notified of " + inWords(l.tell.What) + ".", Letters: []Letter{}}
 		if base := n.base(l); base != "" {
 			note.URL = base + "/"
 		}
@@ -377,10 +377,10 @@ func (n *Notifier) Test(ctx context.Context, name string) ([]wire.NotifyTested, 
 	}
 	switch {
 	case len(names) == 0:
-		return nil, mail.Errorf(mail.Invalid, "there is no channel to reach you by. Add a section [notify.desktop], "+
-			"or of another channel, to the configuration (docs/notify.md), then: pennypost stop")
+		return nil, mail.Errorf(mail.Invalid, "no notification channel is configured. Add a section "+
+			"[notify.desktop], or of another channel, to the configuration (docs/notify.md), then: pennypost stop")
 	case len(out) == 0:
-		return nil, mail.Errorf(mail.Invalid, "there is no channel %q; those of the configuration are %s", name,
+		return nil, mail.Errorf(mail.Invalid, "there is no channel %q; configured channels: %s", name,
 			strings.Join(names, ", "))
 	}
 	return out, nil

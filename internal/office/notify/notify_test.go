@@ -275,7 +275,7 @@ func TestNoticeGoesElsewhere(t *testing.T) {
 		b.send("ann", mail.Question, "Q1", mail.Draft{})
 		b.pass(10 * time.Minute)
 		if got := other.subjects(); len(got) != 1 ||
-			got[0] != "Urgent: the post office: You are not reached through pad" {
+			got[0] != "Urgent: the post office: Notifications fail: pad" {
 			t.Errorf("told elsewhere: %q", got)
 		}
 	})

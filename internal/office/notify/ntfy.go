@@ -131,7 +131,7 @@ func (c *Ntfy) publish(ctx context.Context, m *ntfyMessage) (string, error) {
 func (c *Ntfy) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.Server+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the address of the server is none")
+		return nil, errors.New("the address of the server is not valid")
 	}
 	req.Header.Set("User-Agent", "pennypost")
 	if c.Token != "" {
@@ -174,7 +174,7 @@ func (c *Ntfy) Listen(ctx context.Context, after string, take func(place, text s
 		alive.Reset(ntfySilence)
 		var m ntfyMessage
 		if err := jsonx.Unmarshal(lines.Bytes(), &m); err != nil {
-			return errors.New("the server's stream is not of ntfy's form")
+			return errors.New("the server's stream is not in ntfy's format")
 		}
 		place, text := m.ID, strings.TrimSpace(m.Message)
 		if m.Event != "message" || !isPlace(place) {

@@ -337,7 +337,7 @@ func (d *desk) lateAnswers(t *testing.T) {
 	press(t, ntfyAction{URL: shown.Actions[0].URL, Method: "POST", Headers: shown.Actions[0].Headers,
 		Body: other.Actions[0].Body + "x"}) // forged
 	press(t, shown.Actions[0])
-	d.shows("Not sent: it was settled before")
+	d.shows("Not sent: it was already settled")
 }
 
 // TestNtfyRefused: an error has the server's own words, and neither topic nor token.
@@ -396,6 +396,6 @@ func TestNotHeard(t *testing.T) {
 	}
 	wait(t, "the trouble is told", func() bool {
 		got := d.notify.Troubles()
-		return len(got) == 1 && got[0] == "notify ntfy: answers are not heard: answered 403 Forbidden"
+		return len(got) == 1 && got[0] == "notify ntfy: answers are not received: answered 403 Forbidden"
 	})
 }

@@ -40,7 +40,7 @@ func (s *SMTP) Send(ctx context.Context, n *Note) (string, error) {
 	}
 	from, err := netmail.ParseAddress(s.Config.From)
 	if err != nil {
-		return "", errors.New("from is no mail address")
+		return "", errors.New("from is not a mail address")
 	}
 	ctx, cancel := context.WithTimeout(ctx, smtpTime)
 	defer cancel()
@@ -51,26 +51,26 @@ func (s *SMTP) Send(ctx context.Context, n *Note) (string, error) {
 	defer c.Close()
 	if s.Config.User != "" {
 		if err := c.Auth(smtp.PlainAuth("", s.Config.User, password, s.Config.Host)); err != nil {
-			return "", fmt.Errorf("did not take user and password: %w", inWordsOf(err))
+			return "", fmt.Errorf("rejected user and password: %w", inWordsOf(err))
 		}
 	}
 	if err := c.Mail(from.Address); err != nil {
-		return "", fmt.Errorf("did not take the sender: %w", inWordsOf(err))
+		return "", fmt.Errorf("rejected the sender: %w", inWordsOf(err))
 	}
 	to := make([]string, 0, len(s.Config.To))
 	for _, one := range s.Config.To {
 		address, err := netmail.ParseAddress(one)
 		if err != nil {
-			return "", fmt.Errorf("to has %q, which is no mail address", one)
+			return "", fmt.Errorf("to has %q, which is not a mail address", one)
 		}
 		if err := c.Rcpt(address.Address); err != nil {
-			return "", fmt.Errorf("did not take the recipient %s: %w", address.Address, inWordsOf(err))
+			return "", fmt.Errorf("rejected the recipient %s: %w", address.Address, inWordsOf(err))
 		}
 		to = append(to, address.String())
 	}
 	answer, err := data(c.Text, letterText(n, from, to))
 	if err != nil {
-		return "", fmt.Errorf("did not take the mail: %w", inWordsOf(err))
+		return "", fmt.Errorf("rejected the mail: %w", inWordsOf(err))
 	}
 	_ = c.Quit() // it has the mail
 	return answer, nil
@@ -85,7 +85,7 @@ func (s *SMTP) password() (string, error) {
 		if p := s.Getenv(s.Config.PasswordVariable); p != "" {
 			return p, nil
 		}
-		return "", fmt.Errorf("the variable %s is not set where the post office was started",
+		return "", fmt.Errorf("the variable %s is not set in the post office's environment",
 			s.Config.PasswordVariable)
 	}
 	return "", nil
@@ -96,7 +96,7 @@ func firstLine(secret, file string) (string, error) {
 	text, err := os.ReadFile(file)
 	first, _, _ := strings.Cut(string(text), "\n")
 	if first = strings.TrimRight(first, "\r"); err != nil || first == "" {
-		return "", errors.Join(errors.New("the "+secret+" file cannot be read, or is empty"), err)
+		return "", errors.Join(errors.New("the "+secret+" file cannot be read or is empty"), err)
 	}
 	return first, nil
 }

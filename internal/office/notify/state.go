@@ -49,7 +49,7 @@ func load(file string) (*remembered, error) {
 		err = kept.Load(file, k)
 	}
 	if err != nil {
-		err = fmt.Errorf("read what was told (nothing is told twice, and what waited is left out): %w", err)
+		err = fmt.Errorf("read the state of notifications (waiting ones are dropped, none is sent twice): %w", err)
 		k = &remembered{Channels: make(map[string]*memory)}
 	}
 	if len(k.Key) < 32 {
@@ -94,7 +94,7 @@ func (k *remembered) chat(name string) *chatMemory {
 // save writes the file.
 func (n *Notifier) save() {
 	if err := n.saved(); err != nil {
-		n.opts.Log.Warn("what the person was told is not kept; a restart may tell it again", "err", err)
+		n.opts.Log.Warn("state of notifications not saved; a restart may repeat some", "err", err)
 	}
 }
 

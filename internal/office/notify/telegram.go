@@ -39,9 +39,9 @@ const (
 	maxTelegramText  = 4096             // UTF-16 code units of a message
 	telegramForgets  = 6 * 24 * time.Hour
 	telegramPrivate  = "private" // a chat of two
-	telegramUnknown  = "it does not know the token; @BotFather shows it, and it stands in [notify.telegram]"
-	telegramTaken    = "another program reads this bot's messages; give each post office a bot of its own"
-	telegramNoAnswer = "the answer is not of the Bot API's form"
+	telegramUnknown  = "token not valid; copy it from @BotFather to [notify.telegram]"
+	telegramTaken    = "another program reads this bot's messages; give each post office its own bot"
+	telegramNoAnswer = "the answer is not in the Bot API's format"
 )
 
 // NewTelegram completes t.
@@ -138,7 +138,7 @@ func (t *Telegram) Next(ctx context.Context, after string) ([]ChatEvent, error) 
 		}
 	}
 	if len(updates) > 0 && len(events) == 0 { // an immediate retry would return the same
-		return nil, errors.New("it sends updates that were dealt with")
+		return nil, errors.New("it repeats updates")
 	}
 	slices.SortFunc(events, func(a, b ChatEvent) int { return cmp.Compare(numbers[a.Place], numbers[b.Place]) })
 	return events, nil
@@ -239,7 +239,7 @@ func telegramText(text string) map[string]any {
 func target(ask map[string]any, name, id string) error {
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return &ChatError{Msg: "what is kept of the chat is not Telegram's", Final: true}
+		return &ChatError{Msg: "the stored chat is not Telegram's", Final: true}
 	}
 	ask[name] = number
 	return nil
@@ -254,7 +254,7 @@ func (t *Telegram) call(ctx context.Context, limit time.Duration, method string,
 		return err
 	}
 	if !config.IsTelegramToken(token) { // it becomes part of the address
-		return errors.New("the token file does not hold a bot's token")
+		return errors.New("the token file does not contain a bot token")
 	}
 	body, err := jsonx.Marshal(in)
 	if err != nil {
@@ -263,7 +263,7 @@ func (t *Telegram) call(ctx context.Context, limit time.Duration, method string,
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Server+"/bot"+token+"/"+method,
 		bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address of the server is none")
+		return errors.New("the address of the server is not valid")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pennypost")

@@ -131,7 +131,7 @@ func TestTelegram(t *testing.T) {
 		!d.item(id).Read || len(d.sent()) != 1 {
 		t.Errorf("the answer is %+v, of %d sent", a, len(d.sent()))
 	}
-	if d.server.Pressed(press) != "Answered: 9090" || d.server.Pressed(late) != "Not sent: it was settled before" {
+	if d.server.Pressed(press) != "Answered: 9090" || d.server.Pressed(late) != "Not sent: it was already settled" {
 		t.Errorf("told %q, then %q", d.server.Pressed(press), d.server.Pressed(late))
 	}
 	d.server.Wait(t, "the message says it", func() bool {
@@ -236,7 +236,7 @@ func TestTelegramRefused(t *testing.T) {
 	for _, tt := range []struct{ server, token, want string }{
 		{s.URL, secret, "answered 401 Unauthorized: " + telegramUnknown},
 		{"http://127.0.0.1:1", secret, "refused"},
-		{s.URL, "AAAA/../x", "does not hold a bot's token"},
+		{s.URL, "AAAA/../x", "does not contain a bot token"},
 	} {
 		tg := NewTelegram(&Telegram{Server: tt.server, Token: func() (string, error) { return tt.token, nil }})
 		_, err := tg.Bot(t.Context())
@@ -262,7 +262,7 @@ func TestTelegramRefused(t *testing.T) {
 	running.Go(func() { n.Run(ctx) })
 	s.Wait(t, "the token is found to be none", func() bool {
 		got := n.Troubles()
-		return len(got) == 1 && strings.Contains(got[0], "does not know the token")
+		return len(got) == 1 && strings.Contains(got[0], "token not valid")
 	})
 	stop()
 	running.Wait()

@@ -233,7 +233,7 @@ func (m *model) pressAt(n int) []effect {
 	case !m.takes():
 		return nil
 	case n > len(list):
-		return m.say("There are " + wording.Plural(len(list), "answer") + ".")
+		return m.say("There are only " + wording.Plural(len(list), "answer") + ".")
 	}
 	p := list[n-1]
 	switch q := d.question(); {

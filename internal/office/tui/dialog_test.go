@@ -53,7 +53,7 @@ func TestDialogIsAnswered(t *testing.T) {
 	if len(o.dialogs.Answers) != 0 {
 		t.Fatalf("a digit in the list has answered what was not shown: %+v", o.dialogs.Answers)
 	}
-	b.press("4").sees("There are 3 answers.").press("1")
+	b.press("4").sees("There are only 3 answers.").press("1")
 	want := []mail.DialogAnswer{{Dialog: "d-one", Sum: c.Sum, Verdict: mail.SayAllow}}
 	if diff := cmp.Diff(want, o.dialogs.Answers); diff != "" {
 		t.Errorf("answered: -want +got\n%s", diff)

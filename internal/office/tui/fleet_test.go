@@ -102,7 +102,7 @@ func TestHolds(t *testing.T) {
 			Since: past(5), Why: "the release"}})
 	}
 	b := newBench(t, o)
-	b.press("]").press("]").sees("holds build, docs, port:8080 and 1 more since ", "for: the release")
+	b.press("]").press("]").sees("holds build, docs, port:8080 and 1 more, since ", "for: the release")
 	b.press("j")
 	if strings.Contains(b.screen(), "holds ") {
 		t.Errorf("what another holds is said of it:\n%s", b.screen())
@@ -125,7 +125,7 @@ func TestRoomsNotReadAreSaid(t *testing.T) {
 	o := busy()
 	o.unseen = mail.Fleet{NotRead: []mail.RoomName{"a", "b", "c"}, Away: []mail.RoomName{"far"}}
 	b := newBench(t, o)
-	b.press("tab tab tab").sees("3 rooms not read yet · away: far")
+	b.press("tab tab tab").sees("3 rooms not read yet · not available: far")
 	o.unseen = mail.Fleet{}
 	b.pass()
 	b.seesNot("not read yet", "away: far").sees("dead")
@@ -221,7 +221,7 @@ func TestColoursMeanSomething(t *testing.T) {
 	o := busy()
 	o.needs[0].Urgent = true
 	b := newBench(t, o)
-	for text, want := range map[string]style{"! ": red, " URGENT ": label, "2 wait ": amber,
+	for text, want := range map[string]style{"! ": red, " URGENT ": label, "2 waiting ": amber,
 		"Which port?": chosen} {
 		if got := b.styleOf(text); got&want == 0 {
 			t.Errorf("%q is drawn as %b, want %b", text, got, want)

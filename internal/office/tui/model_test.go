@@ -133,7 +133,7 @@ func TestArchiveAsksOnce(t *testing.T) {
 	o.question(1, "Which port?", ports)
 	o.update(1, "It is done")
 	b := newBench(t, o)
-	b.press("e").sees("It still waits for your answer.", "e archive anyway", "x decline")
+	b.press("e").sees("It is still waiting for your answer.", "e archive anyway", "x decline")
 	b.press("esc").sees("Which port?").press("e")
 	o.needs = nil
 	b.press("e").sees("Archived “Which port?” · z undoes it").seesNot("? Which")
@@ -172,7 +172,7 @@ func TestAnswerGoesWhereItWasBegun(t *testing.T) {
 
 	o.needs = both
 	b.tell(changed{})
-	b.press("g e").sees("It still waits for your answer.")
+	b.press("g e").sees("It is still waiting for your answer.")
 	gone()
 	o.marked = nil
 	b.press("e")
@@ -204,7 +204,8 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	o.threads["msg_q1"] = []mail.Item{q, s}
 	b := newBench(t, o)
 	b.press("a").sees("Open it first")
-	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, without being asked")
+	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080",
+		"a  as mallory suggests, without being asked")
 	b.press("a").sees("Answered builder-1 as mallory suggests · z undoes it")
 	b.pass()
 	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID ||
@@ -304,19 +305,19 @@ func TestPostOfficeGoesAndComes(t *testing.T) {
 	b.tell(changed{})
 	b.sees("nobody listens")
 	late := b.model.update(changed{})[0].(call)(t.Context(), &office{needs: o.needs})
-	b.tell(away{errors.New("the connection broke"), now})
+	b.tell(away{errors.New("connection lost"), now})
 	b.seesNot("nobody listens") // the line above the list says it
 	b.tell(done{err: o.err, seen: true})
 	b.seesNot("nobody listens") // nor does an implicit mark
 	b.tell(late)                // a late result from before does not mean that it is back
-	b.sees("Post office away since 14:00. Your text is kept.", "Which port?")
+	b.sees("Post office offline since 14:00. Your text is kept.", "Which port?")
 	b.tell(changed{})
 	b.seesNot("nobody listens")
 	o.err = nil
 	o.question(2, "Ship it?", "")
 	b.tell(away{nil, now})
 	b.sees("Ship it?")
-	b.seesNot("away since")
+	b.seesNot("offline since")
 }
 
 // TestSentOnceItIsBack tests that text written while the post office is away is kept whole, and that one key sends it
@@ -326,7 +327,7 @@ func TestSentOnceItIsBack(t *testing.T) {
 	o.question(1, "Which port?", ports)
 	o.question(2, "Ship it?", "")
 	b := newBench(t, o)
-	b.tell(away{errors.New("the connection broke"), now})
+	b.tell(away{errors.New("connection lost"), now})
 	o.err = &mail.Error{Code: mail.Unavailable, Msg: "nobody listens"}
 	b.press("r").type_("Take any.").press("ctrl+s j")
 	for _, to := range []string{"docs", "ci"} {

@@ -92,7 +92,7 @@ func (r *runner) run(ctx context.Context) {
 		case up := <-r.opts.Link:
 			var err error
 			if !up {
-				err = errors.New("the connection broke")
+				err = errors.New("connection lost")
 			}
 			r.do(ctx, r.model.update(away{err, time.Now()}))
 		case <-ctx.Done():

@@ -57,7 +57,7 @@ func (m *model) archive() []effect {
 		return m.putAway(*c)
 	}
 	row, q := *c, m.about()
-	m.choice = &choice{text: "It still waits for your answer.", keys: []option{
+	m.choice = &choice{text: "It is still waiting for your answer.", keys: []option{
 		{"e", "archive anyway", func() []effect { return m.putAway(row) }},
 		{"r", "answer", func() []effect { return m.replyTo(q) }},
 		{"x", "decline", func() []effect { return m.askDeclineOf(q) }},

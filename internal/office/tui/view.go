@@ -220,7 +220,7 @@ func (m *model) viewTitle() line {
 func (m *model) outOfOrder() string {
 	switch {
 	case m.lost != nil:
-		return "Post office away since " + m.since.Format("15:04") + ". Your text is kept."
+		return "Post office offline since " + m.since.Format("15:04") + ". Your text is kept."
 	case len(m.shut) > 0:
 		return "Cannot be opened: " + cli.Joined(m.shut, ", ")
 	case m.trouble != "":
@@ -241,7 +241,7 @@ func (m *model) shownOnly() string {
 	case f.status && m.tab == updates:
 		return "Status reports"
 	case f.words != "" && m.box == nil:
-		return "With: " + cleanLine(f.words)
+		return "Matching: " + cleanLine(f.words)
 	}
 	return ""
 }
@@ -288,7 +288,7 @@ func (m *model) hints() (hints []hint) {
 	case m.box != nil:
 		hints = []hint{{"^S", "send"}, {"esc", "keep"}, {"^E", "in the editor"}}
 	case m.dialog != nil:
-		hints = []hint{{"1–9", "answer"}, {"space", "on"}, {"n p", "next, previous"}, {"q", "back"}, {"?", "keys"}}
+		hints = []hint{{"1–9", "answer"}, {"space", "more"}, {"n p", "next, previous"}, {"q", "back"}, {"?", "keys"}}
 		if !m.dialog.card.Here {
 			hints = hints[1:]
 		}

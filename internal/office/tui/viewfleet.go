@@ -121,7 +121,7 @@ func (m *model) notAll() string {
 		out = append(out, wording.Plural(n, "room")+" not read yet")
 	}
 	if len(m.closed) > 0 {
-		out = append(out, "away: "+cli.Joined(m.closed, ", "))
+		out = append(out, "not available: "+cli.Joined(m.closed, ", "))
 	}
 	return strings.Join(out, " · ")
 }
@@ -138,7 +138,7 @@ func holdsLine(held []mail.Holding) string {
 		text += " and " + itoa(n) + " more"
 	}
 	first := slices.MinFunc(held, func(a, b mail.Holding) int { return cmp.Compare(a.Since, b.Since) })
-	if text += " since " + first.Since.Std().Local().Format("15:04"); first.Why != "" {
+	if text += ", since " + first.Since.Std().Local().Format("15:04"); first.Why != "" {
 		text += ", for: " + cleanLine(first.Why)
 	}
 	return text

@@ -85,10 +85,8 @@ func (m *model) howManyWait(c *mail.Conversation) line {
 	switch n := len(behind(m.fleet[waitsPart].all, c.Room, asker(&c.Item))); n {
 	case 0:
 		return nil
-	case 1:
-		return line{{"1 waits ", amber}}
 	default:
-		return line{{itoa(n) + " wait ", amber}}
+		return line{{itoa(n) + " waiting ", amber}}
 	}
 }
 

@@ -109,15 +109,15 @@ func recipients(to []mail.Address) string {
 
 // manual is the list of keys.
 var manual = []hint{
-	{"j k ↑ ↓", "next, previous; scroll"}, {"space pgup", "a screen on, back"}, {"g G", "first, last"},
-	{"enter", "open"}, {"q esc", "the list; q there quits"}, {"tab [ ]", "the other lists"},
+	{"j k ↑ ↓", "next, previous; scroll"}, {"space pgup", "a screen down, up"}, {"g G", "first, last"},
+	{"enter", "open"}, {"q esc", "back to the list; quit there"}, {"tab [ ]", "the other lists"},
 	{"w", "this room only, or all rooms"},
 	{"1–9", "answer; a client's dialog immediately"}, {"r", "reply here (^S sends, esc keeps)"},
 	{"R ^E", "reply in $EDITOR"}, {"x m", "decline; a wait: withdraw or free, remind"}, {"a", "answer as suggested"},
 	{"e", "archive"}, {"u s", "read or unread; snooze"},
 	{"z S", "undo, for 5 seconds; send failed mail"}, {"n p", "next, previous conversation"},
 	{"c", "write a new message"}, {"/", "filter as you type; enter searches"}, {"^Z ^C", "suspend, quit"},
-	{"mouse", "click what you see; the wheel scrolls"},
+	{"mouse", "click to select; wheel scrolls"},
 }
 
 func (m *model) viewHelp() []line {

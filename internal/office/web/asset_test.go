@@ -89,7 +89,7 @@ func TestFavicon(t *testing.T) {
 // run only its own script.
 func TestWorker(t *testing.T) {
 	b := newFixture(t)
-	got := b.Get("/worker.js", stranger).Want(t, http.StatusOK, "Post office away")
+	got := b.Get("/worker.js", stranger).Want(t, http.StatusOK, "Post office offline")
 	if h := got.Header; h.Get("Content-Type") != "text/javascript; charset=utf-8" ||
 		h.Get("Cache-Control") != "no-cache" || h.Get("Set-Cookie") != "" || h.Get("Service-Worker-Allowed") != "" {
 		t.Errorf("%v", h)

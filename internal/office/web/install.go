@@ -26,7 +26,7 @@ func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
 	}
 	text, _ := jsonx.Marshal(map[string]any{
 		"id": "/", "start_url": "/", "scope": "/", "name": "Pennypost", "short_name": "Pennypost",
-		"description": "Mail between agents, and to you", "display": "standalone", "icons": icons,
+		"description": "Mail between agents and to you", "display": "standalone", "icons": icons,
 		"background_color": page.PanelLight, "theme_color": page.PanelLight,
 	})
 	w.Header().Set("Content-Type", "application/manifest+json")

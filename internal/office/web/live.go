@@ -68,7 +68,7 @@ func (s *Site) events(in *page.View) error {
 	v := &follower{View: in}
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > maxStreams {
-		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself",
+		return mail.Errorf(mail.Limited, "%d pages already follow this post office; this one polls instead",
 			maxStreams)
 	}
 	after, reset, err := v.after()
@@ -132,7 +132,7 @@ func (v *follower) after() (after mail.Seq, reset bool, err error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if text != "" && err != nil {
-		return 0, false, mail.Errorf(mail.Invalid, "%q is no place in a journal", text)
+		return 0, false, mail.Errorf(mail.Invalid, "%q is not a sequence number", text)
 	}
 	return min(mail.Seq(n), v.At), mail.Seq(n) > v.At, nil
 }

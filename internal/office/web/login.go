@@ -112,7 +112,7 @@ func (s *Site) enter(v *page.View) error {
 	if v.LoggedIn == "" {
 		cookie, err := s.sessions.Begin(session.Browser(v.R.UserAgent()), s.at(v.R), one.Pass)
 		if err != nil {
-			s.core.Log.Error("a session that a restart ends", "err", err)
+			s.core.Log.Error("session not saved; a restart ends it", "err", err)
 		}
 		setCookie(v, cookie, int(session.Longest.Seconds()))
 		keepScope(v)
@@ -216,7 +216,7 @@ func (s *Site) listSessions(v *page.View) error {
 func (s *Site) endSession(v *page.View) error {
 	id := v.R.PostForm.Get("id")
 	if id == "" && v.R.PostForm.Get("all") == "" {
-		return mail.Errorf(mail.Invalid, "the form names no session; nothing was ended")
+		return mail.Errorf(mail.Invalid, "no session is named; nothing was ended")
 	}
 	if id == "" || id == v.LoggedIn {
 		setCookie(v, "", -1)

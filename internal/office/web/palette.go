@@ -210,7 +210,7 @@ func (p *palettePage) otherRooms() []paletteChoice {
 
 func (p *palettePage) actions() []paletteChoice {
 	out := []paletteChoice{{ID: "do-write", Label: "Write", Href: p.Base + "/compose", Keys: "c"},
-		{ID: "do-scheduled", Label: "To be sent: what is scheduled", Href: p.Base + p.Scoped("/scheduled")}}
+		{ID: "do-scheduled", Label: "To be sent: scheduled messages", Href: p.Base + p.Scoped("/scheduled")}}
 	if p.Base == "" {
 		out = nil
 	}

@@ -338,7 +338,7 @@ func TestSessionCannotBeWritten(t *testing.T) {
 	s := newSessionFixture(file, "key")
 	cookie := s.login(t)
 	if got := s.do(http.MethodPost, "/logout", cookie, ""); got.Code != http.StatusServiceUnavailable ||
-		!strings.Contains(got.Body.String(), "after a restart") {
+		!strings.Contains(got.Body.String(), "a restart would reopen") {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	if got := s.get("/", cookie); got != http.StatusUnauthorized {
@@ -618,7 +618,7 @@ func TestRoomNames(t *testing.T) {
 	if n := len(b.Office.Open); n != 2 {
 		t.Errorf("there are %d rooms now: an address made one", n)
 	}
-	b.Get("/@nowhere/").Want(t, http.StatusNotFound, "there is no room nowhere here")
+	b.Get("/@nowhere/").Want(t, http.StatusNotFound, "there is no room nowhere;")
 }
 
 // TestOneRoomIsNotAnother tests that one room's content is not shown in another.

@@ -136,7 +136,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			u.Path, err = url.PathUnescape(u.RawPath)
 		}
 		if err != nil {
-			http.Error(w, "the address is not well-formed", http.StatusBadRequest)
+			http.Error(w, "malformed address", http.StatusBadRequest)
 			return
 		}
 		r = r.WithContext(page.WithRoom(r.Context(), mail.RoomName(name)))

@@ -85,7 +85,7 @@ func (p *flowPage) choose(q url.Values) error {
 	p.Picture = q.Get("view")
 	if !slices.Contains([]string{"", "talk", "waiting", "held"}, p.Picture) {
 		return mail.Errorf(mail.Invalid,
-			"there is no picture %q of the flow; there are talk, waiting, held and the sequence",
+			"the flow has no view %q: use talk, waiting or held, or none for the letters",
 			p.Picture)
 	}
 	name := q.Get("w")
@@ -94,7 +94,7 @@ func (p *flowPage) choose(q url.Values) error {
 	}
 	i := slices.IndexFunc(windows, func(w window) bool { return w.Name == name })
 	if i < 0 {
-		return mail.Errorf(mail.Invalid, "the flow cannot show %q; it shows 1h, 6h, 1d, 7d or all", name)
+		return mail.Errorf(mail.Invalid, "the flow cannot show %q: use 1h, 6h, 1d, 7d or all", name)
 	}
 	p.Window = windows[i]
 	if kind := q.Get("type"); kind != "" {
@@ -342,7 +342,7 @@ func (p *flowPage) Legend() []kind {
 
 // Summary describes the talk picture in words.
 func (p *flowPage) Summary() string {
-	return "Who talks to whom, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
+	return "Messages between agents, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
 		wording.Plural(p.Items, "message") + ". The table has the same numbers."
 }
 

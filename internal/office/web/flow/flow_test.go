@@ -32,8 +32,9 @@ func TestFlow(t *testing.T) {
 	if n := strings.Count(a.Body, `class="edge`); n != 3 {
 		t.Errorf("%d edges, want 3", n)
 	}
-	b.Get("/@shop/flow?until=2001-01-01&w=1h").Want(t, 200, "Nobody wrote anything").Without(t, "The last before that")
-	b.Get("/@shop/flow?until=2100-01-01&w=1h").Want(t, 200, "The last before that")
+	b.Get("/@shop/flow?until=2001-01-01&w=1h").Want(t, 200, "No messages in this period").Without(t,
+		"The last message before")
+	b.Get("/@shop/flow?until=2100-01-01&w=1h").Want(t, 200, "The last message before")
 	for _, query := range []string{"w=2h", "view=pie", "until=soon", "type=gossip"} {
 		b.Get("/@shop/flow?"+query).Want(t, 400)
 	}
@@ -45,7 +46,7 @@ func TestFlowCut(t *testing.T) {
 	for i := range flow.MostLetters + 5 {
 		b.Send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
-	a := b.Part("/@shop/flow", "flow").Want(t, 200, "The newest 220 messages of these hours are shown", "Number 5.",
+	a := b.Part("/@shop/flow", "flow").Want(t, 200, "The newest 220 messages of this period are shown", "Number 5.",
 		"Number 224.").Without(t, "Number 4.")
 	if n := strings.Count(a.Body, `class="flow-letter`); n != flow.MostLetters+1 { // and their list
 		t.Errorf("%d letters", n)
@@ -85,7 +86,7 @@ func TestFlowOfAllRooms(t *testing.T) {
 		`href="/@other/t/`, " · other", `hx-get="/@shop/flow?rooms=all"`, `class="flow-letter asks"`)
 	b.Get("/@shop/flow?rooms=all&view=talk").Want(t, 200, "lister to user: 1 message",
 		`href="/@other/history?agent=user&amp;from=agent%3Alister`)
-	b.Get("/@shop/flow?view=waiting").Want(t, 200, "Nobody waits")
+	b.Get("/@shop/flow?view=waiting").Want(t, 200, "No one is waiting")
 	b.Get("/@shop/flow?rooms=all&view=waiting").Want(t, 200, "There", `title="in the room other"`)
 }
 
@@ -121,7 +122,7 @@ func TestFlowMatrix(t *testing.T) {
 // TestHeld tests that the map shows claims and who waits for them.
 func TestHeld(t *testing.T) {
 	b := newFixture(t)
-	b.Get("/@shop/flow?view=held").Want(t, http.StatusOK, "Nobody holds anything.")
+	b.Get("/@shop/flow?view=held").Want(t, http.StatusOK, "Nothing is claimed.")
 	b.Register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "bob"})
 	hold := func(who mail.Name, r mail.ClaimRequest) {
 		if _, err := b.As(who).Claim(t.Context(), r); err != nil {

@@ -74,7 +74,7 @@ func answeredBefore(f page.Post, a *undo.Answer) (before bool, undoKey string, e
 		}
 		if choice {
 			return false, "", mail.Errorf(mail.Conflict,
-				"“%s” is on its way as the answer. Take that back first, with z", other.Text())
+				"“%s” is being sent as the answer. Undo that first, with z", other.Text())
 		}
 	}
 	if !choice {
@@ -97,7 +97,7 @@ func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
 		return err
 	}
 	if len(to) == 0 {
-		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", words.Who(it.From))
+		return mail.Errorf(mail.NotFound, "you cannot answer: %s is not on the roster", words.Who(it.From))
 	}
 	open := *it
 	open.Open = true // answeredBefore checks whether it is open
@@ -118,7 +118,7 @@ func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
 		d.To, d.Type = page.Texts(to), string(it.AnswerType(mail.User))
 		a.Draft = d
 		if strings.TrimSpace(d.Body) == "" {
-			return mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
+			return mail.Errorf(mail.Invalid, "the answer is empty; nothing was sent")
 		}
 		return nil
 	}
@@ -156,7 +156,7 @@ func send(f page.Post, a *undo.Answer) {
 	defer cancel()
 	it, err := f.Svc.Message(ctx, f.ID)
 	if err == nil && a.Settles && !it.Open {
-		err = mail.Errorf(mail.Conflict, "the question was %s meanwhile", it.Settled.As)
+		err = mail.Errorf(mail.Conflict, "the question was %s in the meantime", it.Settled.As)
 	}
 	if err == nil {
 		_, err = f.Svc.Send(mail.Unkept(ctx), a.Draft)
@@ -164,7 +164,7 @@ func send(f page.Post, a *undo.Answer) {
 	if err == nil {
 		return
 	}
-	f.Site.Log.Error("an answer was not sent; it is kept below the question", "room", f.Room, "question", f.ID, "err",
+	f.Site.Log.Error("answer not sent; kept below the question", "room", f.Room, "question", f.ID, "err",
 		err)
 	failed := *a
 	failed.Problem = err.Error()

@@ -38,15 +38,15 @@ func TestAnswerWaits(t *testing.T) {
 		choose("3").Want(t, 400, "has no suggested answer 3")
 		toast := choose("2").Want(t, 200, "Answered “B” to ann", `data-done="answered"`, `data-ms="5000"`,
 			`data-messages="shop/`+string(id)+`"`)
-		choose("1").Want(t, 409, "“B” is on its way")
-		letter().Want(t, 200, "leaves in a few seconds", "Take it back").Without(t, `name="body" value="A"`)
+		choose("1").Want(t, 409, "“B” is being sent")
+		letter().Want(t, 200, "Sent in a few seconds", "Undo").Without(t, `name="body" value="A"`)
 		b.Get("/@shop/").Want(t, 200).Without(t, `id="row-`+string(id)) // hidden already
 		time.Sleep(undo.Time - time.Second)
 		if got := b.answersTo("ann"); len(got) != 0 || !b.item(id).Open {
 			t.Fatalf("after four seconds ann has %q, and the question is open: %v", got, b.item(id).Open)
 		}
 		b.undoOf(toast).Want(t, 200, "Not sent", `data-done="back"`).Without(t, "data-typed")
-		letter().Want(t, 200, `name="body" value="A"`).Without(t, "leaves in")
+		letter().Want(t, 200, `name="body" value="A"`).Without(t, "Sent in")
 		b.Get("/@shop/").Want(t, 200, `id="row-`+string(id))
 		time.Sleep(2 * undo.Time)
 		choose("1").Want(t, 200)
@@ -118,7 +118,7 @@ func TestAnswerTyped(t *testing.T) {
 			form.Set("to", "agent:somebody-else") // the recipient follows from the question
 			return b.Post("/@shop/answer", form, sitetest.AsScript("div#toasts"))
 		}
-		write(url.Values{"body": {" "}}).Want(t, 400, "has no text")
+		write(url.Values{"body": {" "}}).Want(t, 400, "the answer is empty")
 		toast := write(url.Values{"body": {"My *own*"}, "key": {"k1"}}).Want(t, 200, "Answered “My own” to ann")
 		b.undoOf(toast).Want(t, 200, `data-typed="My *own*"`)
 
@@ -136,7 +136,7 @@ func TestAnswerTyped(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(undo.Time + time.Second)
-		b.Part("/@shop/letter?m="+string(id), "letter").Want(t, 200, "This was not sent", "was withdrawn meanwhile",
+		b.Part("/@shop/letter?m="+string(id), "letter").Want(t, 200, "Not sent: ", "was withdrawn in the meantime",
 			"Too late")
 
 		id = b.Send("ann", mail.Draft{Type: "question", Body: "Really?"})

@@ -15,7 +15,7 @@ type shownSession struct {
 func attach(v *page.View) error {
 	agent := mail.Name(v.R.PostForm.Get("agent"))
 	if v.Site.Attach == nil {
-		return mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
+		return mail.Errorf(mail.Unavailable, "this post office cannot bring sessions to the front")
 	}
 	got, err := v.Site.Attach(v.Ctx(), v.Room, agent)
 	if err != nil {
@@ -26,17 +26,17 @@ func attach(v *page.View) error {
 	case got.Front:
 		s.Text = "It is in front of you: " + got.Where + "."
 	case got.Where != "":
-		s.Text = "It is in " + got.Where + ", and nobody looks at that now. This shows it in a terminal:"
+		s.Text = "It is in " + got.Where + ", which is not in view. This shows it in a terminal:"
 	case got.Live && got.Command != "":
 		s.Text = "It cannot be brought to the front: " + got.Why +
-			". This opens it a second time, and two terminals on " +
-			"one session mix what is said in it:"
+			". This opens it a second time; two terminals on one " +
+			"session mix their messages:"
 	case got.Live:
 		s.Text = "It cannot be brought to the front: " + got.Why + "."
 	case got.Command != "":
-		s.Text = "No session that runs is known. This opens the last one again in a terminal:"
+		s.Text = "No running session is known. This reopens the last one in a terminal:"
 	default:
-		s.Text = "There is no session that could be shown: " + got.Why + "."
+		s.Text = "There is no session to show: " + got.Why + "."
 	}
 	v.Title = "Session of " + string(agent)
 	if !v.Scripted() {

@@ -41,7 +41,7 @@ func TestOpenSession(t *testing.T) {
 		{wire.Attached{Live: true, Why: "it is in no terminal"}, "it is in no terminal.", "<code"},
 		{wire.Attached{Command: "cd '/<x>' && claude --resume s1"},
 			"cd &#39;/&lt;x&gt;&#39; &amp;&amp; claude", "<x>"},
-		{wire.Attached{Why: "none is known"}, "There is no session that could be shown: none is known.", "<code"},
+		{wire.Attached{Why: "none is known"}, "There is no session to show: none is known.", "<code"},
 	} {
 		answer = tt.answer
 		b.Post("/@shop/attach", form).Want(t, http.StatusOK, tt.want, "Session of ann").Without(t, tt.not)

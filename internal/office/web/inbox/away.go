@@ -26,7 +26,7 @@ func awayOf(v *page.View) awayPart {
 	}
 	list, err := v.Site.Away.Away(v.Ctx())
 	if err != nil {
-		v.Site.Log.Warn("for whom the person is away is not known", "err", err)
+		v.Site.Log.Warn("away agents unknown", "err", err)
 		return p
 	}
 	p.Offered = true
@@ -50,7 +50,7 @@ type awaySpan struct{ Long, Label string }
 // setAway turns the switch on or off for all agents of all rooms.
 func setAway(v *page.View) error {
 	if v.Site.Away == nil {
-		return mail.Errorf(mail.Unavailable, "this post office has no such switch: nothing was changed")
+		return mail.Errorf(mail.Unavailable, "this post office has no switch for being away; nothing was changed")
 	}
 	a, err := awayAsked(v)
 	if err != nil {
@@ -76,7 +76,7 @@ func awayAsked(v *page.View) (a wire.Away, err error) {
 	if at := form.Get("at"); at != "" && !form.Has("for") {
 		until, ok := words.LocalTime(at, v.Now)
 		if !ok || until <= mail.TimeOf(v.Now) {
-			return a, mail.Errorf(mail.Invalid, "%q is no time to come: nothing was changed", at)
+			return a, mail.Errorf(mail.Invalid, "%q is not a future time; nothing was changed", at)
 		}
 		a.Until = until
 		return a, nil
@@ -84,7 +84,7 @@ func awayAsked(v *page.View) (a wire.Away, err error) {
 	known := func(s awaySpan) bool { return s.Long == form.Get("for") }
 	long, err := time.ParseDuration(form.Get("for"))
 	if err != nil || !slices.ContainsFunc(awayPart{}.Spans(), known) {
-		return a, mail.Errorf(mail.Invalid, "%q is not how long you are away: nothing was changed", form.Get("for"))
+		return a, mail.Errorf(mail.Invalid, "%q is not one of the times offered; nothing was changed", form.Get("for"))
 	}
 	a.Until = mail.TimeOf(v.Now.Add(long))
 	return a, nil

@@ -150,7 +150,7 @@ func standing(a *mail.Agent) string {
 	if a.State != mail.Asking {
 		return string(a.State)
 	}
-	return "has been asking you since " + words.Clock(a.Since) + ", and reads mail when you have answered"
+	return "has been asking you since " + words.Clock(a.Since) + " and reads mail once you have answered"
 }
 
 // Asks returns the client dialogs of the letter's recipients.
@@ -201,7 +201,7 @@ func sendComposed(v *page.View) error {
 	}
 	if sent.Due != 0 {
 		return v.Changed("/scheduled", "pp-sent, pp-mended", "toast-done", page.Toast{View: v, MS: 6000,
-			Text: "It is sent " + words.Moment(v.Now, sent.Due)})
+			Text: "Scheduled for " + words.Moment(v.Now, sent.Due)})
 	}
 	return v.Changed(page.ThreadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
 }

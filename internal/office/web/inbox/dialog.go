@@ -336,7 +336,7 @@ func ended(v *page.View, id mail.ID, after, last mail.Seq) (*mail.DialogChange, 
 // Heading says how it ended, and where.
 func (e *dialogEnd) Heading() string {
 	if e.How == nil {
-		return "This dialog is not open any more"
+		return "This dialog is no longer open"
 	}
 	how := map[mail.DialogOutcome]string{mail.DialogAllowed: "allowed", mail.DialogDenied: "denied",
 		mail.DialogAnswered: "answered"}[e.How.Outcome]
@@ -359,12 +359,12 @@ var whence = map[string]string{
 func (e *dialogEnd) About() string {
 	switch {
 	case e.How == nil:
-		return "It was answered, or its agent has gone. The post office does not keep what it asked."
+		return "It was answered, or its agent has ended. The post office does not keep its text."
 	case e.How.Outcome == mail.DialogEnded:
-		return string(e.How.Agent) + " has gone on or has ended, and nothing tells how it was answered. The " +
-			"post office does not keep what it asked."
+		return string(e.How.Agent) + " has continued or has ended; how it was answered is not known. The post " +
+			"office does not keep its text."
 	case e.How.Outcome == mail.DialogDenied:
-		return string(e.How.Agent) + " has been told. The post office does not keep what it asked."
+		return string(e.How.Agent) + " has been told. The post office does not keep its text."
 	}
-	return string(e.How.Agent) + " goes on. The post office does not keep what it asked."
+	return string(e.How.Agent) + " continues. The post office does not keep its text."
 }

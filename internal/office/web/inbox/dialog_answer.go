@@ -20,7 +20,7 @@ func answerDialog(v *page.View) error {
 	var err error
 	if rule := form.Get("rule"); rule != "" {
 		if a.Rule, err = strconv.Atoi(rule); err != nil {
-			return mail.Errorf(mail.Invalid, "%q is no rule of the client: nothing was done", rule)
+			return mail.Errorf(mail.Invalid, "%q is not a rule of the client; nothing was done", rule)
 		}
 	}
 	if a.Verdict == mail.SayAnswer {
@@ -33,7 +33,7 @@ func answerDialog(v *page.View) error {
 	}
 	d := page.Toast{View: v, Text: saidText[a.Verdict], Done: "settled", MS: 6000}
 	if a.Rule > 0 {
-		d.Text += ", and from now on as its rule says"
+		d.Text += "; its rule applies from now on"
 	}
 	return acted(v, d)
 }
@@ -53,8 +53,8 @@ func questionAnswers(v *page.View, id mail.ID) ([]mail.QuestionAnswer, error) {
 	case err != nil:
 		return nil, err
 	case c == nil:
-		return nil, mail.Errorf(mail.NotFound, "this dialog is not open any more: it was answered, or its agent has "+
-			"gone. Nothing was done")
+		return nil, mail.Errorf(mail.NotFound, "this dialog is no longer open: it was answered, or its agent has "+
+			"ended. Nothing was done")
 	case len(c.Questions) > maxQuestions:
 		return nil, mail.Errorf(mail.TooLarge, "it has %d questions: answer in its terminal", len(c.Questions))
 	}
@@ -64,7 +64,7 @@ func questionAnswers(v *page.View, id mail.ID) ([]mail.QuestionAnswer, error) {
 		for _, text := range v.R.PostForm["q"+strconv.Itoa(i)] {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n >= len(q.Options) {
-				return nil, mail.Errorf(mail.Invalid, "%q has no option %s: nothing was done", q.Text, text)
+				return nil, mail.Errorf(mail.Invalid, "%q has no option %s; nothing was done", q.Text, text)
 			}
 			list[i].Labels = append(list[i].Labels, q.Options[n].Label)
 		}

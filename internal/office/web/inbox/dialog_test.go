@@ -41,16 +41,16 @@ func TestDialogCard(t *testing.T) {
 	b.Send("e2e", mail.Draft{To: mail.Recipients{"frontend"}, Type: "question", Subject: "Green?"})
 	b.Send("frontend", mail.Draft{To: mail.Recipients{"release"}, Type: "question", Subject: "Is 2.4 out?"})
 	shown := b.Get("/").Want(t, 200, `Needs you <span class="number">2</span>`, "(2) Inbox",
-		`<code>git push --force-with-lease origin release/2.4</code>`, `href="/@shop/?d=d-push"`, `>2 wait<`)
+		`<code>git push --force-with-lease origin release/2.4</code>`, `href="/@shop/?d=d-push"`, `>2 waiting<`)
 	if rows := sitetest.RowsOf(shown.Body); len(rows) != 2 || rows[0] != "d-push" {
 		t.Errorf("the rows are %q: the dialog is first", rows)
 	}
 	b.Get("/@shop/?show=archived").Want(t, 200).Without(t, "d-push")
 	open := b.Get("/@shop/?d=d-push").Want(t, 200, "May release run this command?", "release/2.4</code></pre>",
-		"whole: 1 line, 46 characters, none hidden", "Bash</bdi>, in <bdi>/home/you/infra",
-		"also open in its terminal; the first answer wins", "What the model says of it · nobody has checked this",
+		"complete: 1 line, 46 characters, none hidden", "Bash</bdi>, in <bdi>/home/you/infra",
+		"also open in its terminal; the first answer wins", "What the model says about it · not checked",
 		"Allow once", "Bash(git push:*), until this session ends", `data-key="3"`, "Deny, and say why",
-		`name="sum" value="`+sum, "Waits behind it", "there is no undo")
+		`name="sum" value="`+sum, "Waiting for this", "it cannot be undone")
 	if i, j := strings.Index(open.Body, "Is 2.4 out?"), strings.Index(open.Body, "Green?"); i < 0 || j < i {
 		t.Error("who waits for it stands before who waits behind that")
 	}
@@ -103,8 +103,8 @@ func TestDialogAnswers(t *testing.T) {
 		t.Errorf("the client has %+v, want %+v", a, want)
 	}
 	b.Post("/@shop/dialog", say()).Want(t, 404)
-	b.Get("/@shop/?d=d-push").Want(t, 200, "not open any more")
-	b.Get("/@shop/dialog?d=d-push&after=0", sitetest.AsScript("article#letter")).Want(t, 200, "not open any more")
+	b.Get("/@shop/?d=d-push").Want(t, 200, "no longer open")
+	b.Get("/@shop/dialog?d=d-push&after=0", sitetest.AsScript("article#letter")).Want(t, 200, "no longer open")
 }
 
 // TestDialogIsOver tests that a closed dialog says how it ended, if that is still known.
@@ -128,7 +128,7 @@ func TestDialogIsOver(t *testing.T) {
 		b.Ends(card, c.how, c.by, c.where)
 		b.Get(self, sitetest.AsScript("article#letter")).Want(t, 200, c.want, `data-id="d-push"`).
 			Without(t, "Allow once", "hx-get")
-		b.Get("/@shop/?d=d-push").Want(t, 200, "not open any more")
+		b.Get("/@shop/?d=d-push").Want(t, 200, "no longer open")
 		b.Get("/").Want(t, 200).Without(t, "row-d-push")
 	}
 }
@@ -151,16 +151,16 @@ func TestDialogAsksElse(t *testing.T) {
 	b.Office.Forget(c.ID)
 	b.Office.Ask(c)
 	changed := b.Get(self(shown.Body), sitetest.AsScript("article#letter")).Want(t, 200, "rm -rf /</code></pre>",
-		"It asks something else now", `name="sum" value="`+c.Sum, "Allow once").Without(t, "data-key=", sum)
+		"It now asks something else", `name="sum" value="`+c.Sum, "Allow once").Without(t, "data-key=", sum)
 	if id(changed.Body) == id(shown.Body) {
 		t.Error("the page would keep the text that it has")
 	}
-	b.Get(self(changed.Body), sitetest.AsScript("article#letter")).Want(t, 200, "It asks something else now",
+	b.Get(self(changed.Body), sitetest.AsScript("article#letter")).Want(t, 200, "It now asks something else",
 		id(changed.Body)).Without(t, "</code></pre>", "data-key=")
 	b.Get("/@shop/?d=d-push&shown="+strings.TrimPrefix(id(changed.Body), "asked-d-push-")).Want(t, 200,
 		"rm -rf /</code></pre>").Without(t, "something else") // such a link hides nothing
 	b.Office.Forget(c.ID)
-	b.Get(self(changed.Body), sitetest.AsScript("article#letter")).Want(t, 200, "not open any more", id(changed.Body))
+	b.Get(self(changed.Body), sitetest.AsScript("article#letter")).Want(t, 200, "no longer open", id(changed.Body))
 }
 
 // TestDialogComesLater tests that a question arrives on a page opened earlier, when only its sum was known.
@@ -186,7 +186,8 @@ func TestDialogLongRefreshed(t *testing.T) {
 	b.Office.Short = true
 	shown := b.Get("/@shop/?d=d-push").Want(t, 200, "Allow once", "none hidden")
 	self := sitetest.Link(t, shown.Body, `<article id="letter"`, "hx-get")
-	b.Get(self, sitetest.AsScript("article#letter")).Want(t, 200, "Allow once").Without(t, "Not all of what is asked")
+	b.Get(self, sitetest.AsScript("article#letter")).Want(t, 200, "Allow once").Without(t,
+		"The whole request cannot be shown")
 }
 
 // TestDialogHostile tests that a model's texts appear as text, with invisible characters written out.
@@ -242,7 +243,7 @@ func TestDialogNotHere(t *testing.T) {
 	cut := permission("ls")
 	cut.Cut = true
 	b.Office.Ask(cut)
-	b.Get("/@shop/?d=d-push").Want(t, 200, "Not all of what is asked can be shown here", "not whole", `data-key="1"`,
+	b.Get("/@shop/?d=d-push").Want(t, 200, "The whole request cannot be shown here", "incomplete", `data-key="1"`,
 		"Deny, and say why").Without(t, "Allow once", "Allow for this session", `value="allow"`)
 	form := url.Values{"dialog": {"d-push"}, "sum": {sum}, "verdict": {"allow"}}
 	b.Post("/@shop/dialog", form).Want(t, 403, "nothing was done")

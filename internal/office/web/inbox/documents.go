@@ -112,16 +112,16 @@ func unshown(err error, name string) string {
 	}
 	switch why.Reason {
 	case openalice.FileNotFound:
-		return "There is no such file in the workspace now: it was moved or deleted, or has not been written yet."
+		return "The file is not in the workspace: it was moved, deleted, or not written yet."
 	case openalice.FileTooLarge:
-		return fmt.Sprintf("It is too large to be shown: %.1f MB; at most %d MiB are.", float64(why.Size)/1e6,
+		return fmt.Sprintf("It is too large to show: %.1f MB; the limit is %d MiB.", float64(why.Size)/1e6,
 			openalice.MaxDocument>>20)
 	case openalice.InvalidPath, openalice.PathRequired:
-		return "Its path leads outside of the workspace, or to something that is not a file. Such paths are not read."
+		return "Its path is outside the workspace or is not a file, so it is not read."
 	case openalice.Elsewhere:
 		return "This document is on the machine " + string(why.Machine) + ", " + lastHeard(why.Heard)
 	case openalice.NoWorkspace:
-		return "The workspace's directory is not there."
+		return "The workspace's directory does not exist."
 	}
 	return "It could not be read: the post office is not allowed to, or the disk failed."
 }
@@ -132,9 +132,9 @@ func lastHeard(at mail.Time) string {
 	case at == 0:
 		return "which does not answer."
 	case time.Since(t) < 12*time.Hour:
-		return "which was last heard of at " + t.Format("15:04") + "."
+		return "which was last heard from at " + t.Format("15:04") + "."
 	default:
-		return "which was last heard of on " + t.Format("2006-01-02 at 15:04") + "."
+		return "which was last heard from on " + t.Format("2006-01-02 at 15:04") + "."
 	}
 }
 

@@ -86,7 +86,8 @@ func TestHostileDocumentPaths(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(name, err)
 		}
-		get("/@shop/?m="+string(id)).Want(t, 200, "The workspace&#39;s directory is not there").Without(t, "secret of")
+		get("/@shop/?m="+string(id)).Want(t, 200, "The workspace&#39;s directory does not exist").Without(t,
+			"secret of")
 		get(doc(0)).Want(t, 404)
 		_ = os.Remove(root)
 	}

@@ -66,7 +66,7 @@ func (w *workspaces) inbox(v *page.View) error {
 	p := &inboxPage{View: v, known: w, Shelf: q.Get("show"), All: v.AllRooms(),
 		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports"), Focus: q.Has("focus")}
 	if !slices.Contains(shelves, p.Shelf) {
-		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has updates, unread, snoozed and archived",
+		return mail.Errorf(mail.Invalid, "the inbox has no part %q: use updates, unread, snoozed or archived",
 			p.Shelf)
 	}
 	if p.Shelf == "updates" {

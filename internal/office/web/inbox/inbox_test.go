@@ -71,7 +71,7 @@ func TestInboxParts(t *testing.T) {
 	}
 	// An archived question stays visible while it is open.
 	b.Post("/@shop/mark", url.Values{"id": {string(first)}, "mark": {"archived"}, "open": {"archive"}}).Want(t, 303)
-	shown = b.Get("/@shop/").Want(t, 200, "Archived, and still open", "First?")
+	shown = b.Get("/@shop/").Want(t, 200, "Archived but still open", "First?")
 	if got := sitetest.RowsOf(shown.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second),
 		string(first)}) {
 		t.Errorf("the rows begin with %q", got)
@@ -188,16 +188,16 @@ func TestOpenMarksOne(t *testing.T) {
 
 func TestInboxNothing(t *testing.T) {
 	b := newFixture(t)
-	b.Get("/@shop/").Want(t, 200, "nobody has written yet", `id="steps"`, "No agent is connected yet.",
+	b.Get("/@shop/").Want(t, 200, "there is no mail yet", `id="steps"`, "No agent is connected yet.",
 		"pennypost install").Without(t, `class="did"`)
 	b.Register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "ben", State: mail.Idle},
 		mail.Presence{Name: "cy", State: mail.Idle})
 	b.Get("/@shop/").Want(t, 200, "Agent connected: <bdi>ann</bdi>, <bdi>ben</bdi>, <bdi>cy</bdi>", `class="did"`)
 	b.Send("ann", mail.Draft{To: mail.Recipients{"ben"}})
-	b.Get("/@shop/").Want(t, 200, "Nobody waits for you.", "1 agent is working, and 2 wait for something to do.").
+	b.Get("/@shop/").Want(t, 200, "No one is waiting for you.", "1 agent is working, and 2 are idle.").
 		Without(t, `id="steps"`)
 	b.Get("/@shop/?show=archived").Want(t, 200, "Nothing is archived.")
-	b.Get("/@shop/?show=snoozed").Want(t, 200, "Nothing was put off until later.")
+	b.Get("/@shop/?show=snoozed").Want(t, 200, "Nothing is snoozed.")
 
 	empty := newFixture(t)
 	rooms, names := empty.Office.Open, empty.Office.Names

@@ -33,7 +33,7 @@ func TestSendLater(t *testing.T) {
 				Every: "0 12 * * *", Zone: "Asia/Tokyo", Until: at(5, 15, 0) - 1}},
 		} {
 			b.Post("/@shop/compose", form(tt.with), sitetest.AsScript("div#compose-error")).Want(t, http.StatusOK,
-				"It is sent ")
+				"Scheduled for ")
 			list, err := b.As(mail.User).Scheduled(t.Context())
 			if err != nil || len(list.Scheduled) != 1 {
 				t.Fatalf("%v: %+v, %v", tt.with, list, err)
@@ -49,8 +49,8 @@ func TestSendLater(t *testing.T) {
 		for want, with := range map[string]url.Values{
 			"is not a time":            {"when": {"soon"}},
 			"that time is past":        {"at": {"1999-12-31T09:00"}},
-			"there are two times":      {"at": {"2000-01-02T09:30"}, "when": {"in 2h"}},
-			"is no time zone":          {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
+			"two times are given":      {"at": {"2000-01-02T09:30"}, "when": {"in 2h"}},
+			"is not a known time zone": {"when": {"in 2h"}, "zone": {"Mars/Olympus"}},
 			"is not a cron line":       {"every": {"daily"}},
 			"an end need every":        {"ends": {"2000-01-05"}},
 			"every excludes at and in": {"every": {"0 12 * * *"}, "when": {"in 2h"}},

@@ -41,7 +41,7 @@ func TestCard(t *testing.T) {
 	b.Post("/@shop/send", form, sitetest.AsScript("form")).Want(t, 200) // a second press is not a second answer
 	other := maps.Clone(form)
 	other.Set("body", "The second")
-	b.Post("/@shop/send", other, sitetest.AsScript("form")).Want(t, 409, "sent before with other words")
+	b.Post("/@shop/send", other, sitetest.AsScript("form")).Want(t, 409, "already sent with another text")
 	letter().Want(t, 200, "You answered", "The &lt;first&gt;",
 		"is working; sees it when it next looks").Without(t, "<button name=\"body\"", "needs an answer")
 
@@ -75,9 +75,9 @@ func TestBecame(t *testing.T) {
 			Wake: "socket"},
 		"woken; has not looked yet": {Agent: "ann", State: mail.Notified,
 			Door: "socket"},
-		"no agent has the role; the next one to take it gets this":    {Address: "role:reviewer", State: mail.Held},
-		"expired before anybody looked":                               {Agent: "ann", State: mail.Expired},
-		"not delivered: the session has ended, and did not read this": {Agent: "ann", State: mail.Dead},
+		"no agent has the role; the next one to take it gets this": {Address: "role:reviewer", State: mail.Held},
+		"expired unread": {Agent: "ann", State: mail.Expired},
+		"not delivered: the session has ended without reading this": {Agent: "ann", State: mail.Dead},
 		"read and archived": {Agent: "ann", State: mail.Archived},
 	} {
 		if got := words.Became(page.View{}.Now, d); got != want {
@@ -181,7 +181,7 @@ func TestDocuments(t *testing.T) {
 		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`,
 		"<code>plain</code>",
 		`<iframe src="`, "sandbox title=", `<img src="/@shop/doc?`, `alt="e.png"`,
-		"too large to be shown", "no such file in the workspace", "outside of the workspace", "This is neither text",
+		"too large to show", "not in the workspace", "outside the workspace", "This is neither text",
 	)
 	page.Without(t, "<script>alert", "<svg onload", "secret of the person", "root:", `src="https://tracker`)
 	for n, want := range []struct{ kind, policy, disposition string }{

@@ -43,7 +43,7 @@ func (w *workspaces) of(v *page.View) ([]roomWorkspaces, error) {
 				r.List, err = svc.Workspaces(v.Ctx())
 			}
 			if err != nil {
-				v.Site.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
+				v.Site.Log.Warn("workspaces of a room left out", "room", st.Name, "err", err)
 				continue
 			}
 			w.rooms.Store(r.Room, r)
@@ -86,9 +86,9 @@ func (p *inboxPage) scopes() ([]scope, error) {
 		}
 	}
 	if p.All {
-		list = append(list, scope{Name: "Everybody", Href: p.scope(p.Room, "", true), Chosen: true})
+		list = append(list, scope{Name: "Everyone", Href: p.scope(p.Room, "", true), Chosen: true})
 	} else {
-		add(p.Room, "", "Everybody")
+		add(p.Room, "", "Everyone")
 	}
 	for _, r := range all {
 		for _, ws := range r.List {

@@ -82,15 +82,15 @@ func TestNoReply(t *testing.T) {
 	b.Register(mail.Presence{Name: "ann"})
 	b.brought(0, "agent:ws-gone", map[string]time.Duration{"stray": time.Minute})
 	there := b.Send("ann", mail.Draft{Type: "question", Metadata: mail.Metadata(`{"options":["Yes"]}`)})
-	b.Get("/@shop/?m=stray").Want(t, 200, "Nobody would get a reply: <bdi>ws-gone</bdi> is not on the roster").
+	b.Get("/@shop/?m=stray").Want(t, 200, "You cannot reply: <bdi>ws-gone</bdi> is not on the roster").
 		Without(t, "<textarea", "act-send")
-	b.Get("/@shop/t/stray").Want(t, 200, "Nobody who could be answered").Without(t, "<textarea id")
+	b.Get("/@shop/t/stray").Want(t, 200, "No one you could answer").Without(t, "<textarea id")
 	b.Get("/@shop/?m="+string(there)).Want(t, 200, `id="reply-text"`, "<button name=\"body\" value=\"Yes\"")
 	b.Get("/@shop/t/"+string(there)).Want(t, 200, `<textarea id="box"`)
 	if err := b.As(mail.User).Retire(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	b.Get("/@shop/?m="+string(there)).Want(t, 200, "Nobody would get a reply").Without(t, "<textarea", "value=\"Yes\"")
+	b.Get("/@shop/?m="+string(there)).Want(t, 200, "You cannot reply").Without(t, "<textarea", "value=\"Yes\"")
 }
 
 // TestInboxWorkspaces tests the inbox of one workspace, of one room and of all. There is a choice only with several

@@ -11,8 +11,8 @@ import (
 func sends(v *page.View, d mail.Draft) (mail.Sent, error) {
 	sent, err := v.Svc.Send(v.Ctx(), d)
 	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {
-		err = mail.Errorf(mail.Conflict, "this form was sent before with other words, and these were not sent. Load "+
-			"the page again to see what was")
+		err = mail.Errorf(mail.Conflict, "this form was already sent with another text, and this text was not sent. "+
+			"Reload the page to see what was sent")
 	}
 	return sent, err
 }

@@ -150,9 +150,9 @@ func (p asksArchive) AnswerHref() string { return p.Waiting[0].LetterHref(p.Wait
 // askArchive asks what to do with the open questions among list before archiving.
 func askArchive(v *page.View, list, open []page.Post) error {
 	const shown = 5
-	v.Title = "It still waits for an answer"
+	v.Title = "It is still waiting for an answer"
 	if len(open) > 1 {
-		v.Title = strconv.Itoa(len(open)) + " of them still wait for an answer"
+		v.Title = strconv.Itoa(len(open)) + " of them are still waiting for an answer"
 	}
 	p := asksArchive{View: v, Messages: asPosted(v, list), Waiting: open, Others: len(list) - len(open)}
 	if len(open) > shown {
@@ -182,7 +182,7 @@ func remove(v *page.View) error {
 		defer cancel()
 		for _, t := range targets {
 			if err := services[t.Room].Erase(ctx, t.ID); err != nil && mail.CodeOf(err) != mail.NotFound {
-				v.Site.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
+				v.Site.Log.Error("message not deleted; back in its list", "room", t.Room, "id", t.ID,
 					"err", err)
 			}
 		}
@@ -199,14 +199,14 @@ func remove(v *page.View) error {
 func takeBack(v *page.View) error {
 	d, ok := v.Site.Undo.TakeBack(v.R.PostForm.Get("key"))
 	if !ok {
-		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
+		return mail.Errorf(mail.NotFound, "it is too late to undo that: it is done")
 	}
 	if d.Back != nil {
 		if err := d.Back(v.Ctx()); err != nil {
 			return err
 		}
 	}
-	out := page.Toast{View: v, Text: "It is back", Done: "back", MS: 2000}
+	out := page.Toast{View: v, Text: "Undone", Done: "back", MS: 2000}
 	for t, a := range d.Answers {
 		out.Text, out.Typed = "Not sent", a.Typed()
 		out.Messages = messageLine(t.Room, t.ID)
@@ -253,7 +253,7 @@ func chosen(v *page.View) ([]page.Post, error) {
 		list = append(list, page.Post{View: views[name], Item: it})
 	}
 	if len(list) == 0 {
-		return nil, mail.Errorf(mail.NotFound, "these messages have been deleted meanwhile")
+		return nil, mail.Errorf(mail.NotFound, "these messages have been deleted")
 	}
 	return list, nil
 }
@@ -304,8 +304,8 @@ func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time
 	at := form.Get("at")
 	t, ok := words.LocalTime(at, now)
 	if !ok {
-		return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like "+
-			"2026-05-10T09:00. The message is where it was", at)
+		return 0, mail.Errorf(mail.Invalid, "%q is not a time to snooze until; choose one, or write it like "+
+			"2026-05-10T09:00. Nothing was snoozed", at)
 	}
 	return t, nil
 }

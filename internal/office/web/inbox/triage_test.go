@@ -132,7 +132,7 @@ func TestBatch(t *testing.T) {
 		if got := stand(); got != tt.then {
 			t.Errorf("%s: %s, want %s", tt.toast, got, tt.then)
 		}
-		b.undoOf(toast).Want(t, 200, "It is back", `data-done="back"`)
+		b.undoOf(toast).Want(t, 200, "Undone", `data-done="back"`)
 		if got := stand(); got != was {
 			t.Errorf("%s, taken back: %s, want %s", tt.toast, got, was)
 		}
@@ -144,7 +144,8 @@ func TestBatch(t *testing.T) {
 	if got := stand(); got != was {
 		t.Errorf("deleted, and taken back: %s, want %s", got, was)
 	}
-	b.Post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).Want(t, 404, "no room nowhere")
+	b.Post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).Want(t, 404,
+		"room nowhere no longer exists")
 }
 
 // TestP13_ArchiveAsksOnce tests that archiving open questions asks the person once for all of them, and that each
@@ -164,7 +165,7 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 		archived := func() int { return len(b.ids(mail.InArchived)) }
 		all, ids := ask(7)
 		dialog := b.Post("/@shop/mark", all, sitetest.AsScript("div#toasts")).Want(t, 200, "<dialog",
-			"7 of them still wait",
+			"7 of them are still wait",
 			"Which 0?", "and 2 more", "Decline all", "Archive the other", "Archive anyway").Without(t, "Which 5?")
 		if got := dialog.Header.Get("HX-Retarget"); got != "#dialog" || archived() != 0 {
 			t.Errorf("asked at %q, and archived %d", got, archived())
@@ -181,7 +182,7 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 		}
 
 		one, ids := ask(1)
-		b.Post("/@shop/mark", one).Want(t, 200, "<h1 id=\"archive-title\">It still waits for an answer",
+		b.Post("/@shop/mark", one).Want(t, 200, "<h1 id=\"archive-title\">It is still waiting for an answer",
 			`href="/@shop/?m=`+string(ids[0])+`">Answer`) // without script
 		one.Set("open", "decline")
 		toast := b.Post("/@shop/mark", one, sitetest.AsScript("div#toasts")).Want(t, 200,
@@ -238,7 +239,7 @@ func TestDelete(t *testing.T) {
 	if n := len(b.ids(mail.InInbox)); n != 2 {
 		t.Fatalf("before the time to undo was over, %d messages are left of 2", n)
 	}
-	b.undoOf(toast).Want(t, 200, "It is back", `data-done="back"`)
+	b.undoOf(toast).Want(t, 200, "Undone", `data-done="back"`)
 	b.undoOf(toast).Want(t, 404, "too late")
 	b.Get("/@shop/").Want(t, 200, "Kept").Without(t, "Thrown away")
 	b.Site.Close()

@@ -17,7 +17,7 @@ func (v *View) In(room mail.RoomName, svc mail.Service) *View {
 // Other is like In for an existing room, which it enters.
 func (v *View) Other(room mail.RoomName) (*View, error) {
 	if !HasRoom(v.Rooms, room) {
-		return nil, mail.Errorf(mail.NotFound, "there is no room %s here any more", room)
+		return nil, mail.Errorf(mail.NotFound, "room %s no longer exists", room)
 	}
 	svc, err := v.Site.Office.Room(v.Ctx(), room, mail.User)
 	return v.In(room, svc), err

@@ -28,7 +28,7 @@ func (v *View) Cards() []mail.Card {
 	d.asked = true
 	list, err := v.Site.Office.Dialogs(v.Ctx(), mail.DialogQuery{})
 	if err != nil && v.Ctx().Err() == nil {
-		v.Site.Log.Warn("what agents' clients ask cannot be listed", "err", err)
+		v.Site.Log.Warn("dialogs not listed", "err", err)
 	}
 	d.cards = list.Cards
 	return d.cards

@@ -25,7 +25,7 @@ func (v *View) Form() error {
 	}
 	if err != nil {
 		return mail.Errorf(mail.TooLarge,
-			"the browser's form could not be read, or is larger than 1 MiB; nothing was done: %w", err)
+			"the form could not be read or is larger than 1 MiB; nothing was done: %w", err)
 	}
 	return nil
 }

@@ -39,11 +39,11 @@ func (f LaterForm) Later(now time.Time) (l mail.Later, err error) {
 	}
 	zone, err := time.LoadLocation(f.Zone)
 	if err != nil || f.Zone == "Local" {
-		return l, mail.Errorf(mail.Invalid, "%q is no time zone that is known here: write it like Europe/Berlin, or "+
-			"UTC. Nothing was sent", f.Zone)
+		return l, mail.Errorf(mail.Invalid, "%q is not a known time zone: write it like Europe/Berlin or UTC. "+
+			"Nothing was sent", f.Zone)
 	}
 	if f.At != "" && f.When != "" {
-		return l, mail.Errorf(mail.Invalid, "there are two times: say it with the clock or in words. Nothing was sent")
+		return l, mail.Errorf(mail.Invalid, "two times are given: use either the clock or words. Nothing was sent")
 	}
 	now = now.In(zone)
 	if l.At, err = mail.ParseWhen(f.At+f.When, now, mail.Ahead); err != nil {

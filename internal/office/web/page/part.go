@@ -20,7 +20,7 @@ func InRoom(h Handler) Handler {
 	return func(v *View) error {
 		if v.Svc == nil {
 			return mail.Errorf(mail.NotFound,
-				"there is no room yet; any agent or command makes the first: pennypost send --to user --body Hello")
+				"there is no room yet; any agent or command creates the first: pennypost send --to user --body Hello")
 		}
 		return h(v)
 	}

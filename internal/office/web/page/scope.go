@@ -67,10 +67,10 @@ func (m Missing) String() string {
 	var out []string
 	if len(m.NotRead) > 0 {
 		out = append(out, "Not read yet: "+someRooms(m.NotRead)+
-			". They are opened a few at a time; load the page again.")
+			". Rooms are opened a few at a time; reload the page.")
 	}
 	if len(m.Away) > 0 {
-		out = append(out, "Could not be looked at: "+someRooms(m.Away)+".")
+		out = append(out, "Not available: "+someRooms(m.Away)+".")
 	}
 	if m.Partly != "" {
 		out = append(out, m.Partly+".")
@@ -102,7 +102,7 @@ func (v *View) Apart() (open []*View, closed []mail.RoomName, away []mail.RoomNa
 		}
 		in, err := v.Other(st.Name)
 		if err != nil {
-			v.Site.Log.Warn("a room is left out of a page over all rooms", "room", st.Name, "err", err)
+			v.Site.Log.Warn("room left out of a page over all rooms", "room", st.Name, "err", err)
 			away = append(away, st.Name)
 			continue
 		}

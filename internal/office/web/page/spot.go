@@ -38,7 +38,7 @@ func ParseSpot(text string) (Spot, error) {
 	sent, err := strconv.ParseInt(text[:max(i, 0)], 10, 64)
 	seq, err2 := strconv.ParseUint(text[i+1:], 10, 63)
 	if err != nil || err2 != nil {
-		return Spot{}, mail.Errorf(mail.Invalid, "%q is no place in a list", text)
+		return Spot{}, mail.Errorf(mail.Invalid, "%q is not a position in a list", text)
 	}
 	return Spot{mail.Time(sent), mail.Seq(seq)}, nil
 }

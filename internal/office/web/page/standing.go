@@ -58,7 +58,7 @@ func (v *View) fleet(room mail.RoomName, part mail.FleetPart) mail.Fleet {
 	got, err := v.Site.Office.Fleet(v.Ctx(), mail.FleetQuery{Rooms: []mail.RoomName{room}, Part: part,
 		Limit: mail.MaxLimit})
 	if err != nil && v.Ctx().Err() == nil {
-		v.Site.Log.Warn("what agents do cannot be said", "room", room, "part", part, "err", err)
+		v.Site.Log.Warn("state of agents unknown", "room", room, "part", part, "err", err)
 	}
 	return got
 }

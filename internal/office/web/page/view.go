@@ -89,7 +89,7 @@ func (v *View) Enter() error {
 	} else if !HasRoom(rooms, v.Room) {
 		// A mistyped address must not create a room.
 		return mail.Errorf(mail.NotFound,
-			"there is no room %s here; a room is made by the first message or agent in it", v.Room)
+			"there is no room %s; the first message or agent in a room creates it", v.Room)
 	}
 	if v.Room == "" {
 		return nil // a post office without rooms
@@ -207,9 +207,9 @@ var statuses = map[mail.Code]int{
 
 // headings are the error page's headings, in a reader's words.
 var headings = map[int]string{
-	http.StatusNotFound: "There is nothing at this address", http.StatusForbidden: "This is not for you",
-	http.StatusBadRequest: "This address says something odd", http.StatusServiceUnavailable: "Not now",
-	http.StatusGatewayTimeout: "It took too long", http.StatusTooManyRequests: "Too much at once",
+	http.StatusNotFound: "There is nothing at this address", http.StatusForbidden: "Not allowed",
+	http.StatusBadRequest: "Invalid request", http.StatusServiceUnavailable: "Not available now",
+	http.StatusGatewayTimeout: "Timed out", http.StatusTooManyRequests: "Too many requests",
 }
 
 // Above is the text along the top of the error page's postmark.
@@ -229,7 +229,7 @@ func Told(err error) (status int, message string) {
 // Fail answers with an error.
 func (v *View) Fail(err error) {
 	f := failure{View: v, Status: http.StatusInternalServerError,
-		Message: "Something went wrong here. The log of the post office says what."}
+		Message: "Something went wrong. See the log of the post office."}
 	if status, message := Told(err); status != 0 {
 		f.Status, f.Message = status, message
 	} else if v.Ctx().Err() == nil {

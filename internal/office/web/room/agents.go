@@ -62,10 +62,10 @@ type rosterState struct {
 // rosterStates returns the states in page order.
 func rosterStates() []rosterState {
 	return []rosterState{
-		{mail.Asking, "Asking", "at a dialog of their clients", rosterRows},
+		{mail.Asking, "Asking", "at a dialog of their client", rosterRows},
 		{mail.Working, "Working", "", rosterRows}, {mail.Idle, "Idle", "", rosterRows},
 		{mail.Frozen, "Frozen", "paused; their mail waits and does not expire", otherRows},
-		{mail.Gone, "Gone", "who runs next under the name adopts what is unread", otherRows},
+		{mail.Gone, "Gone", "the next session with the name gets the unread mail", otherRows},
 	}
 }
 
@@ -83,7 +83,7 @@ func agents(v *page.View) error {
 	}
 	if p.Only != "" && !slices.ContainsFunc(rosterStates(), func(s rosterState) bool { return s.State == p.Only }) {
 		return mail.Errorf(mail.Invalid,
-			"the roster has no part %q; it has asking, working, idle, frozen and gone", p.Only)
+			"the roster has no part %q: use asking, working, idle, frozen or gone", p.Only)
 	}
 	rooms, _, missing, err := waits.Shown(v)
 	if err != nil {

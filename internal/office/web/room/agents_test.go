@@ -16,7 +16,7 @@ import (
 
 func TestAgentsByState(t *testing.T) {
 	b := newFixture(t)
-	b.Get("/@shop/agents").Want(t, http.StatusOK, "Nobody is registered")
+	b.Get("/@shop/agents").Want(t, http.StatusOK, "No agent is registered")
 	b.Register(
 		mail.Presence{Name: "lead", State: mail.Working, Roles: []string{"orchestrator"},
 			Task: sitetest.Ptr("Ship it")},
@@ -82,7 +82,7 @@ func TestAgentsInParts(t *testing.T) {
 		t.Errorf("%d rows of the next part, want 5", n)
 	}
 	b.Get("/@shop/agents?q=ROOF").Want(t, http.StatusOK, `id="agent-zed"`, `value="ROOF"`).Without(t, `id="agent-a0`)
-	b.Get("/@shop/agents?q=nobody").Want(t, http.StatusOK, "Nobody on the roster is so.")
+	b.Get("/@shop/agents?q=nobody").Want(t, http.StatusOK, "No agent on the roster matches.")
 	b.Get("/@shop/agents?show=asleep").Want(t, http.StatusBadRequest)
 }
 
@@ -101,7 +101,7 @@ func TestAgentPage(t *testing.T) {
 	got := b.Get("/@shop/agents/builder").Want(t, http.StatusOK,
 		"Walls", "claude", "0199-ab", `cd &#39;/srv/it&#39;\&#39;&#39;s&#39; &amp;&amp; claude --resume 0199-ab`,
 		`id="m-`+string(first)+`"`, "Built", "notes/&lt;b&gt;.md",
-		`Waits for it <span class="number">1`, `name="to" value="agent:builder"`, `hx-trigger="pp-live"`,
+		`Unread <span class="number">1`, `name="to" value="agent:builder"`, `hx-trigger="pp-live"`,
 		`<span class="state" title="queued">queued</span>`, `?reply=`+string(first))
 	got.Without(t, "Not for the builder")
 	if strings.Index(got.Body, `id="m-`+string(first)) > strings.Index(got.Body, `<h3><bdi>Built`) {
@@ -214,7 +214,7 @@ func TestTalkGrowsUpwards(t *testing.T) {
 	more := b.Part(href, "talk").Want(t, http.StatusOK, "number 000", "number 069")
 	more.Without(t, `id="earlier"`)
 	here := sitetest.Attribute(t, more.Body,
-		`id="talk" class="talk" aria-label="Mail both ways" tabindex="-1" hx-get="`)
+		`id="talk" class="talk" aria-label="Mail to and from this agent" tabindex="-1" hx-get="`)
 	b.Send("builder", mail.Draft{Subject: "number 070"})
 	b.Part(here, "talk").Want(t, http.StatusOK, "number 000", "number 070")
 }

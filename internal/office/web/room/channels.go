@@ -179,7 +179,7 @@ func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 	for _, kind := range []struct {
 		mail.Kind
 		name string
-	}{{mail.ToEveryone, "Everybody"}, {mail.ToTag, "Tags"}, {mail.ToRole, "Roles"}, {mail.ToAgent, "Agents"}} {
+	}{{mail.ToEveryone, "Everyone"}, {mail.ToTag, "Tags"}, {mail.ToRole, "Roles"}, {mail.ToAgent, "Agents"}} {
 		list := kinds[kind.Kind]
 		if len(list) == 0 {
 			continue

@@ -19,7 +19,7 @@ import (
 
 func TestChannels(t *testing.T) {
 	b := newFixture(t)
-	b.Get("/@shop/channels").Want(t, http.StatusOK, "Everybody", "nothing said lately", "Choose a channel")
+	b.Get("/@shop/channels").Want(t, http.StatusOK, "Everyone", "no recent messages", "Choose a channel")
 	b.Register(
 		mail.Presence{Name: "builder", State: mail.Working, Roles: []string{"builder"},
 			Tags: []string{"project:inscription"}},
@@ -34,7 +34,7 @@ func TestChannels(t *testing.T) {
 
 	got := b.Get("/@shop/channels/project:inscription").Want(t, http.StatusOK,
 		`href="/@shop/channels/all"`, `href="/@shop/channels/role:builder"`, `href="/@shop/channels/concern:speed"`,
-		`<bdi>inscription</bdi>`, `title="3 messages lately"`,
+		`<bdi>inscription</bdi>`, `title="3 messages recently"`,
 		`id="audience"`, `href="/@shop/agents/builder"`, `href="/@shop/agents/cold"`, "One", "Two", "Three", "Today",
 		"read by 0 of 1", `name="to" value="project:inscription"`, `aria-current="true"`)
 	if _, talk, _ := strings.Cut(got.Body, `id="talk"`); strings.Contains(talk, "Between two") {
@@ -70,7 +70,7 @@ func TestChannelThreads(t *testing.T) {
 		FindAllStringSubmatch(list, -1) {
 		got = append(got, m[1]+m[2])
 	}
-	if want := "Everybody all Tags concern:governance Agents agent:ann agent:bea"; strings.Join(got, " ") != want {
+	if want := "Everyone all Tags concern:governance Agents agent:ann agent:bea"; strings.Join(got, " ") != want {
 		t.Errorf("the list is %q, want %q", got, want)
 	}
 	b.Get("/@shop/channels/agent:bea").Want(t, 200, "Which stone?", `<span class="to">to <bdi>bea</bdi>`,
@@ -166,7 +166,7 @@ func TestChannelOfRole(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "lead"})
 	b.Send("lead", mail.Draft{To: mail.Recipients{"role:reviewer"}, Subject: "Look", Type: "review-request"})
-	b.Get("/@shop/channels/role:reviewer").Want(t, http.StatusOK, "Nobody holds the role", "1 held",
+	b.Get("/@shop/channels/role:reviewer").Want(t, http.StatusOK, "No agent has the role", "1 held",
 		`<span class="state" title="held">held</span>`)
 	b.Register(mail.Presence{Name: "rita", Roles: []string{"reviewer"}})
 	b.Get("/@shop/channels/role:reviewer").Want(t, http.StatusOK, "taken by", "rita").Without(t, "1 held")

@@ -19,7 +19,7 @@ func (c *catch) claims(g *mail.StuckGroup) {
 	if len(g.Circle) > 0 {
 		s.Why = "They wait in a circle: " + wording.Join(g.Circle, " for ", func(n mail.Name) string {
 			return string(n)
-		}) + ". Free one claim, and the others go on."
+		}) + ". Free one claim, and the others continue."
 	}
 }
 
@@ -30,25 +30,25 @@ func free(v *page.View) error {
 	for _, text := range form["target"] {
 		var t mail.Target
 		if err := jsonx.Unmarshal([]byte(text), &t); err != nil {
-			return mail.Errorf(mail.Invalid, "%.100q is nothing that can be held: nothing was changed", text)
+			return mail.Errorf(mail.Invalid, "%.100q is not a claim; nothing was changed", text)
 		}
 		r.Free = append(r.Free, t)
 	}
 	if r.Of == "" || !r.All && len(r.Free) == 0 {
-		return mail.Errorf(mail.Invalid, "say what to free, and who holds it: nothing was changed")
+		return mail.Errorf(mail.Invalid, "name the claim to free and its holder; nothing was changed")
 	}
 	got, err := v.Svc.Claim(v.Ctx(), r)
 	if err != nil {
 		return err
 	}
-	text := "Nothing was held by then"
+	text := "Already free"
 	if n := len(got.Freed); n > 0 {
 		text = got.Freed[0].Target.String() + " is free"
 		if n > 1 {
 			text = wording.Plural(n, "claim") + " freed"
 		}
 		if r.Of != mail.User {
-			text += "; " + string(r.Of) + " is told"
+			text += "; " + string(r.Of) + " has been told"
 		}
 	}
 	next := "/agents"

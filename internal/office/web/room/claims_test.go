@@ -30,8 +30,8 @@ func TestClaimsOnAgents(t *testing.T) {
 	b := newFixture(t)
 	claimed(t, b)
 	b.Get("/@shop/agents").Want(t, http.StatusOK, `<span class="holds">holds <code`, "<bdi>src/lex.go</bdi>",
-		`title="bob waits for it">waited for`, " and 2 more since ", "for: <bdi>the &lt;lexer&gt;</bdi>",
-		`waits for <code><bdi>src/lex.go</bdi></code>, which <bdi>ann</bdi> holds`).Without(t, "<lexer>")
+		`title="bob waits for it">waited for`, " and 2 more, since ", "for: <bdi>the &lt;lexer&gt;</bdi>",
+		`waits for <code><bdi>src/lex.go</bdi></code>, which <bdi>ann</bdi> has held`).Without(t, "<lexer>")
 	b.Part("/@shop/agents/ann", "about").Want(t, http.StatusOK, `Holds <span class="number">5`, "Free all 5",
 		`Free<span class="hidden"> build, which ann holds</span>`, "<bdi>bob waits for it</bdi>")
 	b.Get("/@shop/agents/bob").Want(t, http.StatusOK, "Waits for <code>").Without(t, "Free all")
@@ -43,8 +43,8 @@ func TestStuckClaim(t *testing.T) {
 	b := newFixture(t)
 	claimed(t, b)
 	for _, path := range []string{"/@shop/stuck", "/@shop/stuck?kind=claim"} {
-		b.Get(path).Want(t, http.StatusOK, "Waiting for what another holds", "<bdi>src/lex.go</bdi>",
-			`<a href="/@shop/agents/ann"><bdi>ann</bdi></a> holds since`).Without(t, "in a circle")
+		b.Get(path).Want(t, http.StatusOK, "Waiting for a claim", "<bdi>src/lex.go</bdi>",
+			`<a href="/@shop/agents/ann"><bdi>ann</bdi></a> has held since`).Without(t, "in a circle")
 	}
 	hold(t, b, "bob", mail.ClaimRequest{Take: []mail.Target{{Name: "deploy"}}})
 	hold(t, b, "ann", mail.ClaimRequest{Take: []mail.Target{{Name: "deploy"}}, Wait: true})
@@ -62,8 +62,8 @@ func TestFree(t *testing.T) {
 		b.Post("/@shop/claims/free", bad, sitetest.AsScript("form")).Want(t, http.StatusBadRequest)
 	}
 	b.Post("/@shop/claims/free", one, sitetest.AsScript("form")).Want(t, http.StatusOK,
-		"src/lex.go is free; ann is told")
-	b.Post("/@shop/claims/free", one, sitetest.AsScript("form")).Want(t, http.StatusOK, "Nothing was held by then")
+		"src/lex.go is free; ann has been told")
+	b.Post("/@shop/claims/free", one, sitetest.AsScript("form")).Want(t, http.StatusOK, "Already free")
 	b.Get("/@shop/stuck").Want(t, http.StatusOK).Without(t, "src/lex.go")
 	if page, err := b.As("ann").Inbox(t.Context(), mail.InboxQuery{}); err != nil ||
 		page.Messages[len(page.Messages)-1].Subject != "The user released your claims" {

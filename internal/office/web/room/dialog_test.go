@@ -25,7 +25,7 @@ func TestAsking(t *testing.T) {
 	b.Get("/@shop/stuck?kind=asking").Want(t, 200, card)
 	b.Get("/@shop/stuck?kind=held").Want(t, 200).Without(t, card)
 	b.Get("/@shop/compose?to=agent:release").Want(t, 200, "has been asking you since",
-		"reads this when you have answered", card)
+		"reads this once you have answered", card)
 	b.Get("/@shop/channels/all").Want(t, 200, `<li class="asking">`)
 	b.Send("user", mail.Draft{To: mail.Recipients{"release"}, Type: "question", Subject: "Done?"})
 	b.Ends(c, mail.DialogAllowed, "", mail.AtClient)

@@ -28,7 +28,7 @@ func exportHistory(v *page.View) error {
 	format := q.Get("format")
 	form, ok := exportForms[format]
 	if !ok {
-		return mail.Errorf(mail.Invalid, "%q is no format of an export; use json, jsonl or md", format)
+		return mail.Errorf(mail.Invalid, "%q is not a format of an export; use json, jsonl or md", format)
 	}
 	f := page.FiltersOf(q)
 	ask, err := f.Query(v.Now)
@@ -52,7 +52,7 @@ func exportHistory(v *page.View) error {
 	file := export.New(pieces{v}, form.Format, export.Heading{Title: string(v.Room), Notes: chips, Now: v.Now})
 	if err := exportAll(v, file, ask, first); err != nil {
 		// A truncated file must not look complete.
-		v.Site.Log.Warn("export broken off", "room", v.Room, "err", err)
+		v.Site.Log.Warn("export aborted", "room", v.Room, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil

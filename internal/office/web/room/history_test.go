@@ -51,10 +51,10 @@ func TestHistory(t *testing.T) {
 			[]string{"The lamp"}},
 		{"thread=" + string(asked), []string{"Which oil?", "RAPE"}, []string{"The lamp"}},
 		{"q=&type=&agent=", []string{"<b>3</b>"}, []string{"Remove the filter"}},
-		{"until=2001-01-01", []string{"No message fits this filter", "Without until", "<b>3</b>"},
+		{"until=2001-01-01", []string{"No message matches this filter", "Without until", "<b>3</b>"},
 			[]string{"The lamp"}},
-		{"q=whale&type=status", []string{"No message fits all of these filters", ">Without text</a> there is <b>1</b>",
-			">Without type</a> there is <b>1</b>"}, nil},
+		{"q=whale&type=status", []string{"No message matches all of these filters",
+			">Without text</a> there is <b>1</b>", ">Without type</a> there is <b>1</b>"}, nil},
 		{"agent=" + url.QueryEscape("o'<b>neill"), []string{"o&#39;&lt;b&gt;neill"}, []string{"o'<b>neill"}},
 	}
 	for _, tt := range tests {
@@ -74,11 +74,11 @@ func TestHistoryRefuses(t *testing.T) {
 		"until=2026-13-40&issue=LH-7": "is not a time",
 		"agent=nobody&issue=LH-7":     "there is no agent",
 		"state=lost&issue=LH-7":       "is not a delivery state",
-		"before=x&issue=LH-7":         "is no place in a list",
+		"before=x&issue=LH-7":         "is not a position in a list",
 		"before=0-999&issue=LH-7":     "is in the future",
 	} {
 		b.Get("/@shop/history?"+query).Want(t, http.StatusBadRequest, says, `role="alert"`, `value="LH-7"`,
-			`id="filters"`).Without(t, "No message fits")
+			`id="filters"`).Without(t, "No message matches")
 		b.Part("/@shop/history?"+query, "list").Want(t, http.StatusBadRequest, says, `id="list"`).Without(t,
 			`id="filters"`)
 	}
@@ -191,7 +191,7 @@ func TestOutcome(t *testing.T) {
 		ds   []mail.Delivery
 		want string
 	}{
-		{nil, "nobody yet"}, {ds(mail.Read), "read"}, {ds(mail.Read, mail.Queued), "1 of 2 read"},
+		{nil, "no recipient yet"}, {ds(mail.Read), "read"}, {ds(mail.Read, mail.Queued), "1 of 2 read"},
 		{ds(mail.Queued, mail.Queued), "queued"},
 		{ds(mail.Read, mail.Dead), "not delivered"}, {ds(mail.Held), "held"}, {ds(mail.Archived), "archived"},
 	} {
@@ -268,7 +268,7 @@ func TestHistoryExport(t *testing.T) {
 	}
 	b.Get("/@shop/history/export?format=json&type=cancel").Want(t, 200, "[]\n")
 	b.Get("/@shop/history/export?format=md&type=cancel").Want(t, 200, "No messages", "- type cancel")
-	b.Get("/@shop/history/export?format=pdf").Want(t, 400, "no format")
+	b.Get("/@shop/history/export?format=pdf").Want(t, 400, "not a format")
 	b.Get("/@shop/history/export?format=md&type=gossip").Want(t, 400, "not a message type")
 }
 

@@ -77,7 +77,7 @@ func scheduled(v *page.View) error {
 	for _, in := range rooms {
 		list, err := in.Svc.Scheduled(v.Ctx())
 		if err != nil && v.Several() && v.Ctx().Err() == nil {
-			v.Site.Log.Warn("what waits to be sent in a room is left out", "room", in.Room, "err", err)
+			v.Site.Log.Warn("scheduled mail of a room left out", "room", in.Room, "err", err)
 			p.Missing.Away = append(p.Missing.Away, in.Room)
 			continue
 		} else if err != nil {
@@ -101,7 +101,7 @@ func move(v *page.View) error {
 	if err != nil {
 		return err
 	}
-	return changedScheduled(v, "It is sent "+words.Moment(v.Now, c.At))
+	return changedScheduled(v, "Scheduled for "+words.Moment(v.Now, c.At))
 }
 
 // cancel cancels scheduled messages.
@@ -112,7 +112,7 @@ func cancel(v *page.View) error {
 			return err
 		}
 	}
-	return changedScheduled(v, wording.Plural(len(ids), "message")+" taken back")
+	return changedScheduled(v, wording.Plural(len(ids), "message")+" cancelled")
 }
 
 func changedScheduled(v *page.View, text string) error {

@@ -32,7 +32,7 @@ func TestKept(t *testing.T) {
 			{Room: "unseen", From: "ann", To: mail.Recipients{"bob"}, Subject: "For another room", Since: now},
 			{Room: "lab", From: "ann", To: mail.Recipients{"bob"}, Refused: true, Why: "the role is gone", Since: now}}
 		b.Get("/@shop/scheduled?rooms=one").Want(t, http.StatusOK, "1 letter kept on this machine",
-			"Half &lt;b&gt;done").Without(t, "the role is gone", "Half <b>", "Nothing waits to be sent")
+			"Half &lt;b&gt;done").Without(t, "the role is gone", "Half <b>", "No messages to be sent")
 		b.Get("/@shop/scheduled?rooms=all").Want(t, http.StatusOK, "2 letters kept on this machine",
 			"refused: the role is gone").Without(t, "For another room")
 	})
@@ -43,7 +43,7 @@ func TestKept(t *testing.T) {
 func TestScheduled(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
-		b.Get("/@shop/scheduled").Want(t, http.StatusOK, "Nothing waits to be sent.")
+		b.Get("/@shop/scheduled").Want(t, http.StatusOK, "No messages to be sent.")
 		send := func(svc mail.Service, d mail.Draft) {
 			t.Helper()
 			if _, err := svc.Send(t.Context(), d); err != nil {
@@ -75,7 +75,7 @@ func TestScheduled(t *testing.T) {
 			t.Errorf("it is due at %s", c.At)
 		}
 		b.Post("/@shop/scheduled/cancel", url.Values{"id": {id}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
-			"1 message taken back")
+			"1 message cancelled")
 		b.Post("/@shop/scheduled/cancel", url.Values{"id": {id}}, sitetest.AsScript("form")).Want(t,
 			http.StatusNotFound)
 		if left := b.waiting(t); len(left) != 1 {

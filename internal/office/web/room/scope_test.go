@@ -60,7 +60,7 @@ func TestStuckInAllRooms(t *testing.T) {
 	b.Get("/@shop/changes").Want(t, 200, `"stuck":0`)
 
 	b.Post("/@other/stuck/thaw", url.Values{"agent": {"sleeper"}}, sitetest.AsScript("x"), allRooms).Want(t, 200)
-	b.Get("/@shop/stuck", allRooms).Want(t, 200).Without(t, "It is paused")
+	b.Get("/@shop/stuck", allRooms).Want(t, 200).Without(t, "It has been paused")
 }
 
 // sentIn sends a letter in a room.
@@ -110,7 +110,7 @@ func TestHistoryOfAllRooms(t *testing.T) {
 func TestChannelsOfOneRoom(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")
-	const alone = "of <bdi>shop</bdi> alone"
+	const alone = "of <bdi>shop</bdi> only"
 	b.Get("/@shop/channels").Want(t, 200, "Channels").Without(t, alone)
 	b.Get("/@shop/channels", allRooms).Want(t, 200, alone)
 	b.Get("/@shop/channels?rooms=all").Want(t, 200, alone, `hx-get="/@shop/channels?rooms=all"`)

@@ -247,26 +247,26 @@ func sendOn(v *page.View) error {
 	}
 	to := strings.TrimSpace(v.R.PostForm.Get("to"))
 	if to == "" || len(items) == 0 {
-		return mail.Errorf(mail.Invalid, "say to whom it is to be sent: an agent or a role. Nothing was sent")
+		return mail.Errorf(mail.Invalid, "name the agent or role to forward it to. Nothing was sent")
 	}
 	for i, it := range items {
 		if _, err := v.Svc.Send(v.Ctx(), again(it, to)); err != nil {
 			if i > 0 {
-				return mail.Errorf(mail.CodeOf(err), "%d of %s went to %s; the next did not: %v", i,
+				return mail.Errorf(mail.CodeOf(err), "%d of %s forwarded to %s; the next was not: %v", i,
 					wording.Plural(len(items), "message"), to, err)
 			}
 			return err
 		}
 	}
-	return mended(v, "%s sent on to %s", wording.Plural(len(items), "message"), to)
+	return mended(v, "%s forwarded to %s", wording.Plural(len(items), "message"), to)
 }
 
 // again returns the draft that sends a message to another reader. It replies to the original, which settles that.
 func again(it mail.Item, to string) mail.Draft {
-	note := "*Sent on by the user: it was for " + words.Names(it.To) + ", and was not read.*"
+	note := "*Forwarded by the user: it was for " + words.Names(it.To) + " and was not read.*"
 	if it.From != mail.ToUser {
-		note = "*Sent on by the user: " + words.Sender(it.Message) + " wrote it to " + words.Names(it.To) +
-			", and it was not read.*"
+		note = "*Forwarded by the user: " + words.Sender(it.Message) + " wrote it to " + words.Names(it.To) +
+			"; it was not read.*"
 	}
 	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))
 	return mail.Draft{
@@ -292,7 +292,7 @@ func tellSenders(v *page.View) error {
 		_, err := v.Svc.Send(v.Ctx(), mail.Draft{
 			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " +
 				wording.ClipRunes(words.Subject(&it.Message), 200),
-			Body: words.Names(it.To) + " did not read this, and will not. Do not wait for an answer.",
+			Body: words.Names(it.To) + " did not read this and will not. Do not wait for an answer.",
 			Key:  "not-read-" + string(it.ID),
 		})
 		if err != nil {
@@ -301,7 +301,7 @@ func tellSenders(v *page.View) error {
 		senders[it.From] = true
 	}
 	if len(senders) == 0 {
-		return mail.Errorf(mail.Invalid, "no agent of this room wrote it: nobody was told")
+		return mail.Errorf(mail.Invalid, "no agent of this room wrote it; no sender was told")
 	}
 	return mended(v, "%s told", wording.Plural(len(senders), "sender"))
 }
@@ -315,11 +315,11 @@ func giveRole(v *page.View) error {
 		return err
 	}
 	if !ok {
-		return mail.Errorf(mail.NotFound, "there is no agent %q in this room; nobody was given the role %s", name,
+		return mail.Errorf(mail.NotFound, "there is no agent %q in this room; the role %s was not assigned", name,
 			role)
 	}
 	if !a.State.Live() {
-		return mail.Errorf(mail.Conflict, "%s is %s, and would not get the mail; choose one that is there", name,
+		return mail.Errorf(mail.Conflict, "%s is %s and would not get the mail; choose a live agent", name,
 			a.State)
 	}
 	roles := a.Roles
@@ -339,7 +339,7 @@ func thaw(v *page.View) error {
 	if err != nil {
 		return err
 	}
-	return mended(v, "%s goes on", a.Name)
+	return mended(v, "%s resumed", a.Name)
 }
 
 // dismiss archives notices of the post office to the user.
@@ -350,7 +350,7 @@ func dismiss(v *page.View) error {
 	}
 	for _, it := range items {
 		if it.From != mail.FromSystem {
-			return mail.Errorf(mail.Invalid, "only what the post office says can be dismissed")
+			return mail.Errorf(mail.Invalid, "only notices of the post office can be dismissed")
 		}
 		if _, err := v.Svc.Mark(v.Ctx(), mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkArchived}); err != nil {
 			return err
@@ -369,7 +369,7 @@ func (t *tallies) syncBridge(v *page.View) error {
 	if b.Failing != "" {
 		return mended(v, "%s still fails: %s", b.ID, b.Failing)
 	}
-	return mended(v, "%s is in step", b.ID)
+	return mended(v, "%s is in sync", b.ID)
 }
 
 // verifyRoom checks every line of the room's files.
@@ -379,7 +379,7 @@ func verifyRoom(v *page.View) error {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		return mended(v, "All %s of %s are whole", wording.Plural(found.Lines, "line"),
+		return mended(v, "All %s of %s are intact", wording.Plural(found.Lines, "line"),
 			wording.Plural(found.Files, "file"))
 	}
 	p := found.Problems[0]
@@ -438,7 +438,7 @@ func (t *tallies) count(v *page.View) int {
 	}
 	rooms, _, err := closedRooms(v, closed)
 	if err != nil && v.Ctx().Err() == nil {
-		v.Site.Log.Warn("what is stuck in closed rooms is not counted", "err", err)
+		v.Site.Log.Warn("stuck mail of closed rooms not counted", "err", err)
 	}
 	for _, c := range rooms {
 		n += c.Total

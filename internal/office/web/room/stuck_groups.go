@@ -25,24 +25,25 @@ const (
 func stuckSections() []stuckSection {
 	return []stuckSection{
 		{Kind: string(mail.StuckAsking), Title: "Asking you",
-			Why: "They go on when you have answered, here or in their terminals."},
-		{Kind: string(mail.StuckClaim), Title: "Waiting for what another holds",
-			Why: "They are told when it is free. Free it, and whoever holds it is told too."},
-		{Kind: string(stuckCircle), Title: "Waiting in a circle", Why: "None of them can go on without the others."},
-		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
+			Why: "They continue once you answer, here or in their terminals."},
+		{Kind: string(mail.StuckClaim), Title: "Waiting for a claim",
+			Why: "They are told when it is free. If you free it, its holder is told too."},
+		{Kind: string(stuckCircle), Title: "Waiting in a circle",
+			Why: "None of them can continue without the others."},
+		{Kind: "held", Title: "No agent has the role", Why: "Held until an agent takes the role. It does not expire."},
 		{Kind: "dead", Title: "Dead letters",
-			Why: "The reader is gone and never read them. If it comes back, it will find them."},
-		{Kind: "waiting", Title: "Not looked at",
-			Why: "This should have woken its reader, and the reader has not been shown the text."},
+			Why: "The recipient is gone and never read them. It gets them if it returns."},
+		{Kind: "waiting", Title: "Not seen",
+			Why: "This should have woken its recipient, which has not been shown the text."},
 		{Kind: string(stuckUnanswered), Title: "Long unanswered",
-			Why: "Seen by whom it was for, and not answered for " + words.Lasting(waits.LongWait) +
-				". What waits for you is in the inbox."},
+			Why: "Seen by its recipient, and not answered for " + words.Lasting(waits.LongWait) +
+				". Questions to you are in the inbox."},
 		{Kind: "expired", Title: "Expired unread",
-			Why: "It expired before anybody had read it. It stays in the history."},
-		{Kind: "notice", Title: "What the post office says",
-			Why: "A limit was reached, or somebody was woken in vain."},
-		{Kind: "bridge", Title: "Bridges", Why: "The room and these files are not in step."},
-		{Kind: "erased", Title: "Not erased everywhere", Why: "A machine has yet to do its part."},
+			Why: "It expired before it was read. It stays in the history."},
+		{Kind: "notice", Title: "Notices of the post office",
+			Why: "A limit was reached, or waking an agent had no effect."},
+		{Kind: "bridge", Title: "Bridges", Why: "The room and these files are not in sync."},
+		{Kind: "erased", Title: "Not erased everywhere", Why: "A machine has not erased it yet."},
 		{Kind: "file", Title: "The room's file", Why: "Some of its lines could not be read."},
 	}
 }
@@ -166,27 +167,27 @@ func (c *catch) group(g *mail.StuckGroup) error {
 func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	switch {
 	case a.State == mail.Frozen:
-		return "It is paused" + c.since(a) + ". Its mail waits and does not expire."
+		return "It has been paused" + c.since(a) + ". Its mail waits and does not expire."
 	case d.Wake == mail.WakeAway:
-		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back."
+		return "It is on " + string(d.Machine) + ", which is offline. It is woken when that machine returns."
 	case d.Wake == mail.WakeTurnEnd && a.State == mail.Asking:
-		return "It has been at a dialog of its client" + c.since(a) + ", and looks when you have answered that."
+		return "It has been at a dialog of its client" + c.since(a) + " and looks once you have answered it."
 	case d.Wake == mail.WakeTurnEnd:
-		return "It has been working" + c.since(a) + ", and looks when its turn ends."
+		return "It has been working" + c.since(a) + " and looks when its turn ends."
 	case d.Wake == mail.WakeNoDoor && a.State == mail.Gone:
-		return "It is gone" + c.since(a) + ", and nothing is known that could bring it back."
+		return "It has been gone" + c.since(a) + ", and there is no known way to start it again."
 	case d.Wake == mail.WakeNoDoor:
-		return "It is idle" + c.since(a) + " and cannot be woken. It sees this when its next turn begins."
+		return "It has been idle" + c.since(a) + " and cannot be woken. It sees this when its next turn begins."
 	case d.Wake == mail.WakeDeferred:
-		return "It was woken in vain, and is not woken again before " + words.Clock(d.PutOff) + "."
+		return "Waking it had no effect. It is not woken again before " + words.Clock(d.PutOff) + "."
 	case d.Wake == mail.WakeBroken:
-		return "Its turn was broken off, and it is not woken before " + words.Clock(d.PutOff) + "."
+		return "Its turn was interrupted. It is not woken before " + words.Clock(d.PutOff) + "."
 	case d.State == mail.Notified && d.Door == mail.HookDoor:
-		return "Its client was handed this at " + words.Clock(d.At) + ", and no turn of it has shown it since."
+		return "Its client was given this at " + words.Clock(d.At) + ", but no turn has shown it since."
 	case d.State == mail.Notified:
-		return "It was woken by " + d.Door + " at " + words.Clock(d.At) + ", and has not looked."
+		return "It was woken by " + d.Door + " at " + words.Clock(d.At) + " but has not looked."
 	}
-	return "It is being woken " + by(d) + ", and that has not worked yet."
+	return "It is being woken " + by(d) + ", without success so far."
 }
 
 // by names the door, or the machine, of a wake.
@@ -221,9 +222,9 @@ func (c *catch) whyHeld(d mail.Delivery) (string, error) {
 	switch d.Wake {
 	case mail.WakeNone:
 	case mail.WakeAway:
-		why += " One of them is on " + string(d.Machine) + ", which is away."
+		why += " One of them is on " + string(d.Machine) + ", which is offline."
 	case mail.WakeDeferred:
-		why += " One of them was woken in vain, and none is woken again before " + words.Clock(d.PutOff) + "."
+		why += " Waking one of them had no effect, and none is woken again before " + words.Clock(d.PutOff) + "."
 	default:
 		why += " One of them is being woken " + by(d) + "."
 	}
@@ -232,16 +233,16 @@ func (c *catch) whyHeld(d mail.Delivery) (string, error) {
 
 func (c *catch) whyDead(a *mail.Agent) string {
 	if a.Name != "" {
-		return "It is gone" + c.since(a) + ", and never read this."
+		return "It has been gone" + c.since(a) + " and never read this."
 	}
-	return "It is no longer on the roster, and never read this."
+	return "It is no longer on the roster and never read this."
 }
 
 func whyExpired(d mail.Delivery) string {
 	if d.Address.Kind() == mail.ToAgent {
 		return "It was not read in time."
 	}
-	return "Nobody in the audience read it in time."
+	return "No recipient read it in time."
 }
 
 // since says how long an agent has been in its state.
@@ -364,13 +365,13 @@ func (c *catch) bridges() error {
 		case b.Failing != "":
 			s.Why, s.Since = b.Failing+".", b.Since
 		case b.Rejected > 0:
-			s.Why = wording.Plural(b.Rejected, "piece") + " of its files cannot be understood, and stay " +
-				"where they are."
+			s.Why = wording.Plural(b.Rejected, "piece") + " of its files cannot be understood and stay " +
+				"there."
 			s.Commands = []string{command(c.View, "bridge list --rejected")}
 		default:
 			continue
 		}
-		s.Why += " The files are below " + b.Dir
+		s.Why += " The files are in " + b.Dir
 		c.add(s)
 	}
 	return nil
@@ -397,13 +398,12 @@ func (c *catch) room() {
 	if st.Missing > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Missing, "line") + " missing",
 			Commands: []string{command(c.View, "verify")},
-			Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
-				"whose."})
+			Why:      "They were in the room's journal but were missing when it was opened. Verify lists them."})
 	}
 	if st.Rejected > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Rejected, "line") + " set aside",
 			Commands: []string{command(c.View, "verify")},
-			Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
+			Why:      "They are kept byte for byte in separate files beside the room's journal."})
 	}
 }
 

@@ -42,7 +42,7 @@ func (p *stuckPage) everywhere(t *tallies, q mail.StuckQuery) error {
 		if err != nil && p.Ctx().Err() != nil {
 			return err
 		} else if err != nil {
-			p.Site.Log.Warn("what is stuck in a room is left out", "room", in.Room, "err", err)
+			p.Site.Log.Warn("stuck mail of a room left out", "room", in.Room, "err", err)
 			away = append(away, in.Room)
 			continue
 		}

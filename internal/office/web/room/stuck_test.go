@@ -67,13 +67,13 @@ func stuckFixture(t *testing.T) *fixture {
 func TestStuckKinds(t *testing.T) {
 	b := stuckFixture(t)
 	b.Get("/@shop/stuck").Want(t, http.StatusOK,
-		"Nobody has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
-		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages",
+		"No agent has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
+		"Dead letters", "It has been gone since ", "For the leaver", "Once more for the leaver", "2 messages",
 		"Tell the sender",
 		"It is no longer on the roster", "For the retired", `action="/@shop/delete"`,
-		"Not looked at", "It is idle since ", "cannot be woken", "For the idler", "pennypost install claude",
-		"It is paused since ", "For the paused", "Resume it",
-		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`,
+		"Not seen", "It has been idle since ", "cannot be woken", "For the idler", "pennypost install claude",
+		"It has been paused since ", "For the paused", "Resume it",
+		"5 things", `data-count="stuck">5</b>`, `<option value="lead">`,
 		`href="/@shop/agents/leaver"`,
 	).Without(t, `<option value="leaver">`, nothingStuck)
 	part := b.Part("/@shop/stuck", "stuck-groups").Want(t, http.StatusOK, "For a designer")
@@ -99,7 +99,7 @@ func TestStuckByTime(t *testing.T) {
 		b.Get("/@shop/stuck").Want(t, http.StatusOK, nothingStuck)
 		time.Sleep(2 * time.Minute)
 		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Expired unread", "Soon over", "Heard by nobody",
-			"It was not read in time", "Nobody in the audience read it").Without(t, "Heard by one", "Are you there?")
+			"It was not read in time", "No recipient read it").Without(t, "Heard by one", "Are you there?")
 		time.Sleep(15 * time.Minute)
 		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Are you there?", "It has been working since ",
 			"looks when its turn ends")
@@ -116,7 +116,7 @@ func TestStuckSendOn(t *testing.T) {
 	form := url.Values{"id": ids, "to": {"lead"}}
 	for range 2 { // pressing twice sends once
 		got := b.Post("/@shop/stuck/again", form, sitetest.AsScript("form"))
-		got.Want(t, http.StatusOK, "2 messages sent on to lead")
+		got.Want(t, http.StatusOK, "2 messages forwarded to lead")
 		if got.Header.Get("HX-Retarget") != "#toasts" || !strings.Contains(got.Header.Get("HX-Trigger"), "pp-mended") {
 			t.Errorf("the answer is %v", got.Header)
 		}
@@ -129,7 +129,7 @@ func TestStuckSendOn(t *testing.T) {
 	if m.From != mail.ToUser || m.Type != mail.TaskAssigned || m.Subject != "For the leaver" ||
 		m.ReplyTo != mail.ID(ids[0]) ||
 		!strings.HasPrefix(m.Body,
-			"*Sent on by the user: lead wrote it to leaver, and it was not read.*\n\nSay what") {
+			"*Forwarded by the user: lead wrote it to leaver; it was not read.*\n\nSay what") {
 		t.Errorf("%+v", m.Message)
 	}
 	b.Get("/@shop/stuck").Want(t, http.StatusOK, "4 things").Without(t, "Once more for the leaver")
@@ -176,7 +176,7 @@ func TestStuckTell(t *testing.T) {
 	}
 	b.Get("/@shop/stuck").Without(t, "Once more for the leaver")
 	mine := formIDs(t, b.Get("/@shop/stuck").Body, "For the retired")
-	b.Post("/@shop/stuck/tell", url.Values{"id": mine}).Want(t, http.StatusBadRequest, "nobody was told")
+	b.Post("/@shop/stuck/tell", url.Values{"id": mine}).Want(t, http.StatusBadRequest, "no sender was told")
 }
 
 func TestStuckRole(t *testing.T) {
@@ -203,15 +203,15 @@ func TestStuckRole(t *testing.T) {
 		}
 	}
 	b.Register(mail.Presence{Name: "idler", Roles: []string{"designer"}})
-	b.Get("/@shop/stuck").Without(t, "Nobody has the role")
+	b.Get("/@shop/stuck").Without(t, "No agent has the role")
 }
 
 func TestStuckThaw(t *testing.T) {
 	b := stuckFixture(t)
 	b.Post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).Want(t, http.StatusNotFound)
 	b.Post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
-		"paused goes on")
-	b.Get("/@shop/stuck").Want(t, http.StatusOK, "For the paused").Without(t, "It is paused", "Resume it")
+		"paused resumed")
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "For the paused").Without(t, "It has been paused", "Resume it")
 }
 
 // TestStuckNotices tests that a notice is listed under its kind until it no longer holds or is dismissed.
@@ -233,7 +233,7 @@ func TestStuckNotices(t *testing.T) {
 		Body: "lead and idler answered each other 20 times."})
 	b.Send("lead", mail.Draft{Subject: "A limit was reached by me", Metadata: wake(ids[0], "idler")})
 	b.Get("/@shop/stuck").Want(t, http.StatusOK, "socket</span> <bdi>connection refused &lt;b&gt;",
-		"Dismiss the notice", "What the post office says", "A limit was reached", "answered each other 20 times",
+		"Dismiss the notice", "Notices of the post office", "A limit was reached", "answered each other 20 times",
 		"lead is not woken").
 		Without(t, "somebody could not", "paused is not rung", "reached by me", ">idler cannot be woken")
 	b.Post("/@shop/stuck/dismiss", url.Values{"id": {string(limit)}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
@@ -279,7 +279,7 @@ func (failingRoom) Verify(context.Context) (mail.Verification, error) {
 func TestStuckFiles(t *testing.T) {
 	b := newFixture(t)
 	b.Office.Wrap = func(s mail.Service) mail.Service { return failingRoom{s} }
-	b.Get("/@shop/stuck").Want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;",
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "permission denied. The files are in /srv/&lt;haak&gt;",
 		"pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
 		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail",
 		"the disk does not answer", "Not erased everywhere", "msg_secret", "on the disk of tower",
@@ -288,7 +288,7 @@ func TestStuckFiles(t *testing.T) {
 		return b.Post("/@shop/stuck/sync", url.Values{"bridge": {id}}, sitetest.AsScript("form"))
 	}
 	sync("haak").Want(t, http.StatusOK, "haak still fails: permission denied")
-	sync("agenties").Want(t, http.StatusOK, "agenties is in step")
+	sync("agenties").Want(t, http.StatusOK, "agenties is in sync")
 	sync("none").Want(t, http.StatusNotFound, "there is no bridge none")
 	b.Post("/@shop/stuck/verify", nil, sitetest.AsScript("form")).Want(t, http.StatusOK, "1 bad line in 9 lines",
 		"it is &lt;torn&gt;")

@@ -97,8 +97,8 @@ func (c *catch) circle(chain waits.Chain) {
 	slices.SortFunc(members, mail.CompareNames)
 	s := c.add(&stuckGroup{Kind: string(stuckCircle), Title: strings.Join(members, ", "), Waits: chain.Circle,
 		Since: chain.Circle[0].Since,
-		Why: "Each of them waits for the next. Answer one of the questions for them, or " +
-			"withdraw it, and the others go on."})
+		Why: "Each of them waits for the next. Answer or withdraw one of the questions, " +
+			"and the others continue."})
 	for _, l := range chain.Circle {
 		s.Since = min(s.Since, l.Since)
 	}
@@ -111,9 +111,9 @@ func (c *catch) unanswered(l waits.Link) {
 		s = known
 	} else {
 		c.add(s)
-		if s.Why = "It has seen this, and not answered."; len(l.Chain) > 2 {
+		if s.Why = "It has seen this but not answered."; len(l.Chain) > 2 {
 			further := waits.Link{Waiting: mail.Waiting{Asked: l.Chain[2]}}
-			s.Why = "It has seen this, and waits for " + further.Whom() + " itself."
+			s.Why = "It has seen this and waits for " + further.Whom() + " itself."
 		}
 	}
 	if s.Count++; len(s.Waits) < maxShown {
@@ -135,18 +135,17 @@ func remind(v *page.View) error {
 	}
 	to := v.R.PostForm.Get("to")
 	if len(items) != 1 || to == "" {
-		return mail.Errorf(mail.Invalid, "say whom to remind of which question. Nobody was reminded")
+		return mail.Errorf(mail.Invalid, "name the question and whom to remind. No reminder was sent")
 	}
 	q := &items[0]
 	if q.Settled != nil {
-		return mail.Errorf(mail.Conflict, "the question is %s by now. Nobody was reminded", q.Settled.As)
+		return mail.Errorf(mail.Conflict, "the question was already %s. No reminder was sent", q.Settled.As)
 	}
 	_, err = v.Svc.Send(v.Ctx(), mail.Draft{
 		To: mail.Recipients{to}, Type: string(mail.Custom), ReplyTo: q.ID, Issue: q.Issue,
 		Subject: "Reminder: " + wording.ClipRunes(words.Subject(&q.Message), 200),
-		Body: words.Who(q.From) + " has waited for an answer of yours since " + words.Moment(v.Now, q.Sent) +
-			". Answer " +
-			string(q.ID) + ", or decline it, so that the wait ends.",
+		Body: words.Who(q.From) + " has been waiting for your answer since " + words.Moment(v.Now, q.Sent) +
+			". Answer or decline " + string(q.ID) + ".",
 		Key: fmt.Sprintf("remind-%s-%s-%d", q.ID, to, v.Now.Unix()/int64(remindAgain.Seconds())),
 	})
 	if err != nil {
@@ -166,5 +165,5 @@ func withdraw(v *page.View) error {
 			return err
 		}
 	}
-	return mended(v, "Withdrawn: nobody waits for it any more")
+	return mended(v, "Question withdrawn")
 }

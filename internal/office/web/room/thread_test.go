@@ -34,7 +34,7 @@ func TestThread(t *testing.T) {
 	for _, id := range []mail.ID{root, first, second} {
 		a := b.Get("/@shop/t/"+string(id)).Want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md",
 			"With which oil?", `id="m-`+string(second)+`"`,
-			"Mark one message to you read", `action="/@shop/t/`+string(root)+`/read"`, "May I buy oil?")
+			"Mark one message to you as read", `action="/@shop/t/`+string(root)+`/read"`, "May I buy oil?")
 		if !regexp.MustCompile(`delivered \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
 			t.Errorf("the receipts are not told:\n%s", a.Body)
 		}
@@ -60,7 +60,7 @@ func TestThread(t *testing.T) {
 		t.Errorf("not read: %+v, %v", it, err)
 	}
 	b.Post("/@shop/t/"+string(root)+"/read", url.Values{}, sitetest.AsScript("section#thread")).Want(t, 200,
-		`id="thread"`).Without(t, "messages to you read", "<html")
+		`id="thread"`).Without(t, "messages to you as read", "<html")
 }
 
 // TestThreadTree tests that a reply is indented below its parent down to a limit, that deeper ones are still shown,

@@ -87,7 +87,7 @@ func Open(path string, key []byte, machine func(mail.Machine, string) *life.Life
 	}
 	var file sessionFile
 	if err := kept.Load(path, &file); err != nil {
-		return s, fmt.Errorf("read the sessions of browsers; nobody is logged in: %w", err)
+		return s, fmt.Errorf("read the sessions of browsers; no browser is logged in: %w", err)
 	}
 	if file.Key == s.key {
 		s.list = file.Sessions
@@ -225,9 +225,8 @@ func (s *Store) endAll(which func(*entry) bool) (ended int, err error) {
 	}
 	if err := s.save(); err != nil {
 		return ended, &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the session has ended, but the file that remembers sessions could not be written, so it would be " +
-				"open again " +
-				"after a restart. Make room on the disk, then end all with: pennypost open --revoke all"}
+			Msg: "the session has ended, but the file of sessions could not be written, so a restart would reopen " +
+				"it. Free space on the disk, then end all with: pennypost open --revoke all"}
 	}
 	return ended, nil
 }
@@ -250,7 +249,7 @@ func (s *Store) endLocked(which func(*entry) bool) (ended int) {
 		}
 		ended++
 		if k.life != nil {
-			k.life.End(mail.Errorf(mail.Unknown, "this browser is not logged in any more"))
+			k.life.End(mail.Errorf(mail.Unknown, "this browser is no longer logged in"))
 		}
 	}
 	s.list = rest

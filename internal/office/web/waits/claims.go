@@ -76,7 +76,7 @@ func HoldersByRoom(v *page.View) (map[mail.RoomName][]Holder, error) {
 		if err != nil && (len(open) == 1 || v.Ctx().Err() != nil) {
 			return nil, err
 		} else if err != nil {
-			v.Site.Log.Warn("who holds what is left out", "room", in.Room, "err", err)
+			v.Site.Log.Warn("claims of a room left out", "room", in.Room, "err", err)
 		}
 		out[in.Room] = list
 	}
@@ -162,7 +162,7 @@ func (h Held) Waiting() string {
 
 // Title describes the claim on one line.
 func (h Held) Title() string {
-	text := words.Who(h.Sender()) + " holds " + h.What() + " since " + words.Moment(h.Now, h.Since)
+	text := words.Who(h.Sender()) + " has held " + h.What() + " since " + words.Moment(h.Now, h.Since)
 	if h.Why != "" {
 		text += ", for: " + h.Why
 	}

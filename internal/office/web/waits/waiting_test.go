@@ -120,14 +120,14 @@ func waitingFixture(t *testing.T, b *fixture) map[string]mail.ID {
 func TestWaitingOnPages(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Get("/@shop/agents").Want(t, http.StatusOK).Without(t, "waits for")
-		b.Get("/@shop/flow?view=waiting").Want(t, http.StatusOK, "Nobody waits for an answer.").Without(t,
+		b.Get("/@shop/flow?view=waiting").Want(t, http.StatusOK, "No one is waiting for an answer.").Without(t,
 			"flow-earlier")
 		ids := waitingFixture(t, b)
 		at := func(pair string) string {
 			return `href="/@shop/t/` + string(ids[pair]) + `#m-` + string(ids[pair]) + `"`
 		}
 		b.Get("/@shop/agents").Want(t, http.StatusOK,
-			at("a>b")+` title="a waits for b since `, `waits for <bdi>b</bdi></span> · <time data-lasting`,
+			at("a>b")+` title="a has waited for b since `, `waits for <bdi>b</bdi></span> · <time data-lasting`,
 			">6 min</time>",
 			`<a class="waited" `+at("a>b"), `<bdi>a</bdi> waits for it</span> · 2</a>`,
 			`<bdi>b</bdi> waits for it</span></a>`,
@@ -138,7 +138,7 @@ func TestWaitingOnPages(t *testing.T) {
 			`aria-current="true">Waiting</a>`, at("b>c"), at("a>b"), at("x>y"), at("y>x"), at("z>role:designer"),
 			`<span class="badge bad">circle</span>`, `class="wait-back"`, "7 min",
 			`href="/@shop/channels/role:designer"`)
-		page.Without(t, "flow-earlier", "How much time")
+		page.Without(t, "flow-earlier", "Time span")
 		if n := strings.Count(page.Body, `<li class="chain`); n != 4 {
 			t.Errorf("%d chains, want 4", n)
 		}
@@ -163,7 +163,7 @@ func TestStuckWaits(t *testing.T) {
 		}
 		time.Sleep(waits.LongWait)
 		page := b.Get("/@shop/stuck").Want(t, http.StatusOK, circle, "Long unanswered", "From b to c", "From a to b",
-			"It has seen this, and waits for c itself.", "waits for you itself", "answered for 30 min").Without(t,
+			"It has seen this and waits for c itself.", "waits for you itself", "answered for 30 min").Without(t,
 			"From c to user")
 		if n := strings.Count(page.Body, "From z to b"); n != 1 {
 			t.Errorf("what was not seen is listed %d times, want once, as mail", n)
@@ -188,13 +188,13 @@ func TestStuckWaitsAreMended(t *testing.T) {
 			t.Fatalf("%d messages, %v; want the question and one reminder", len(page.Messages), err)
 		}
 		if m := page.Messages[1]; m.Subject != "Reminder: From x to y" || m.ReplyTo != ids["x>y"] ||
-			!strings.Contains(m.Body, "x has waited") {
+			!strings.Contains(m.Body, "x has been waiting") {
 			t.Errorf("the reminder is %+v", m.Message)
 		}
 		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Waiting in a circle")
 		b.Post("/@shop/stuck/remind", url.Values{"id": {x}}).Want(t, http.StatusBadRequest)
 		b.Post("/@shop/stuck/withdraw", url.Values{"id": {y}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
-			"Withdrawn")
+			"Question withdrawn")
 		b.Get("/@shop/stuck").Want(t, http.StatusOK).Without(t, "Waiting in a circle")
 		b.Post("/@shop/stuck/withdraw", url.Values{"id": {x}}).Want(t, http.StatusSeeOther)
 		b.Post("/@shop/stuck/remind", url.Values{"id": {x}, "to": {"agent:y"}}).Want(t, http.StatusConflict)

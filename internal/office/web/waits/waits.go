@@ -99,8 +99,8 @@ func (l Link) Asks() *mail.Card { return l.CardOf(l.Asked) }
 
 // Title describes the link.
 func (l Link) Title() string {
-	text := words.Who(l.From()) + " waits for " + words.Who(l.To()) + " since " + words.Moment(l.Now, l.Since) + ": " +
-		l.About()
+	text := words.Who(l.From()) + " has waited for " + words.Who(l.To()) + " since " +
+		words.Moment(l.Now, l.Since) + ": " + l.About()
 	if l.More > 0 {
 		text += ", and " + wording.Plural(l.More, "more question")
 	}

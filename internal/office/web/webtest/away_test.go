@@ -27,7 +27,7 @@ func TestPostOfficeAway(t *testing.T) {
 	p.sees("#letter", "Which port?")
 	r.restart(func() {
 		begun := time.Now()
-		p.sees("#office-away", "Post office away since")
+		p.sees("#office-away", "Post office offline since")
 		if took := time.Since(begun); took > 3*time.Second {
 			t.Errorf("it took %v to say so", took)
 		}
@@ -43,14 +43,14 @@ func TestPostOfficeAway(t *testing.T) {
 		shot(p, "away-dark")
 		p.media("prefers-color-scheme", "light")
 		p.press("1")
-		p.sees(".toast", "Waits for the post office: “8080”")
+		p.sees(".toast", "Waiting for the post office: “8080”")
 		p.press("z")
 		p.sees(".toast", "Not sent.")
 		p.misses(".toast", "8080")
 		p.press("1")
 		p.sees(".toast", "8080")
 		p.press("2") // this replaces it
-		p.sees(".toast", "Waits for the post office: “9090”")
+		p.sees(".toast", "Waiting for the post office: “9090”")
 		p.misses(".toast", "8080")
 		p.accessible("what waits", `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
 		p.size(390, 844)
@@ -61,12 +61,12 @@ func TestPostOfficeAway(t *testing.T) {
 		p.write("#reply-text", "Both, then")
 		p.sees("#act-send", "Send when back")
 		p.ctrl("\r")
-		p.sees(".toast", "Waits for the post office: “Both, then”")
+		p.sees(".toast", "Waiting for the post office: “Both, then”")
 		p.until(`document.getElementById("reply-text").value === ""`)
 		p.press("\u001bz")
 		p.until(`document.getElementById("reply-text").value === "Both, then"`)
 		p.press("u")
-		p.sees(".toast", "Not done: the post office is away")
+		p.sees(".toast", "Not done: the post office is offline")
 		p.press("ga")
 		p.sees(".toast", "this page stays")
 		p.press("c")
@@ -123,11 +123,11 @@ func TestWaitsBeyondTheTab(t *testing.T) {
 	other.until(`document.readyState === "complete"`)
 	p.do(navigate("about:blank"))
 	r.restart(func() {
-		other.sees("#office-away", "away")
+		other.sees("#office-away", "offline")
 		other.press("r")
 		other.write("#reply-text", "Neither: 7070")
 		other.ctrl("\r")
-		other.sees(".toast", "Waits for the post office: “Neither: 7070”")
+		other.sees(".toast", "Waiting for the post office: “Neither: 7070”")
 		other.write("#reply-text", "And 6060 later")
 		call(other, page.Close, cdp.Empty{})
 	})
@@ -160,13 +160,13 @@ func TestLetterWaits(t *testing.T) {
 	other.visit("/compose?to=builder-1")
 	other.write("#compose-body", "And the lexer.")
 	r.restart(func() {
-		p.sees("#office-away", "away")
+		p.sees("#office-away", "offline")
 		p.sees("#compose .primary", "Send when back")
 		p.ctrl("\r")
-		p.sees(".toast", "Waits for the post office: “It is yours.”")
+		p.sees(".toast", "Waiting for the post office: “It is yours.”")
 		p.misses("#compose", "")
 		other.ctrl("\r")
-		other.sees(".toast", "Waits for the post office: “And the lexer.”")
+		other.sees(".toast", "Waiting for the post office: “And the lexer.”")
 		other.until(`document.getElementById("compose-body").value === ""`)
 		other.press("\u001bz")
 		other.sees(".toast", "Not sent.")
@@ -277,8 +277,8 @@ func TestNoErrorOfTheBrowser(t *testing.T) {
 			for _, theme := range []string{"light", "dark"} {
 				p.media("prefers-color-scheme", theme)
 				p.do(reload())
-				p.sees("[role=status]", "Post office away. Your text is kept.")
-				p.sees("main", "comes back by itself")
+				p.sees("[role=status]", "Post office offline. Your text is kept.")
+				p.sees("main", "reloads by itself")
 				p.accessible("away page "+theme, `runOnly: ["wcag2a", "wcag2aa", "wcag22aa"]`)
 				p.is(`document.documentElement.scrollWidth <= innerWidth`)
 				shot(p, fmt.Sprintf("away-page-%d-%s", width, theme))
@@ -360,7 +360,7 @@ func TestTwoTabs(t *testing.T) {
 	}
 	p.do(reload())
 	p.until(`document.getElementById("reply-text")?.value === "Mine is 7070"`)
-	p.sees(".other-text", "in another tab, too")
+	p.sees(".other-text", "in another tab")
 	p.do(navigate("about:blank"))
 	other.do(navigate("about:blank"))
 
@@ -391,7 +391,7 @@ func TestTwoTabs(t *testing.T) {
 	other.until(`document.getElementById("compose-subject")?.value === ""`)
 	other.visit("/compose")
 	other.until(`document.getElementById("compose-subject")?.value === "Another"`)
-	other.sees(".other-text", "in another tab, too")
+	other.sees(".other-text", "in another tab")
 	p.do(navigate("about:blank"))
 	other.do(reload())
 	other.until(`document.getElementById("compose-subject")?.value`)
@@ -408,7 +408,7 @@ func TestTwoTabs(t *testing.T) {
 	_, _ = chromedp.Call(ctx, page.Crash, cdp.Empty{}) // no reply will come
 	third.visit("/t/" + id)
 	third.until(`document.querySelector(".box textarea")?.value === "To the thread"`)
-	third.sees(".other-text", "in another tab, too")
+	third.sees(".other-text", "in another tab")
 }
 
 // TestRenews tests that a page of an older version reloads, but not while the person is writing.

@@ -138,7 +138,7 @@ func TestAccessibleOver(t *testing.T) {
 	}
 	r.run("mark", "--all", "--archived")
 	p.visit("/")
-	p.sees("#list", "Nobody waits for you.")
+	p.sees("#list", "No one is waiting for you.")
 	p.everywhere("nothing to do")
 	stranger := r.stranger(1280, 800)
 	stranger.visit("/")

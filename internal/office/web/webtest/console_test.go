@@ -16,7 +16,7 @@ func TestConsole(t *testing.T) {
 	p := r.person(1280, 800)
 	p.visit("/channels")
 	p.until(
-		`JSON.stringify([...document.querySelectorAll("#channels h2")].map((h) => h.textContent)) === '["Everybody","Tags","Agents"]'`)
+		`JSON.stringify([...document.querySelectorAll("#channels h2")].map((h) => h.textContent)) === '["Everyone","Tags","Agents"]'`)
 	p.press("jjjj")
 	p.focuses(`#channels .row[href$="/agent:architect"]`)
 	p.press("\r")
@@ -150,7 +150,7 @@ func TestAllWorkspaces(t *testing.T) {
 	p.click(".scopes summary")
 	p.click(`.scopes a[href*="-other/?"][href*="ws=ws-1"]`)
 	p.until(`location.pathname.endsWith("-other/")`)
-	p.sees("#list", "Nobody waits for you.")
+	p.sees("#list", "No one is waiting for you.")
 }
 
 // TestSessionOnPhone tests that the result of Open session is readable on a phone, where the buttons are at the

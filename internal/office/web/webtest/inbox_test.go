@@ -74,7 +74,7 @@ func TestAnswer(t *testing.T) {
 	p.write("#reply-text", "I am thinking")
 	r.send("builder-1", "user", "I cannot wait for ever.", "--reply-to", id)
 	p.sees("#letter .later", "I cannot wait for ever.")
-	p.sees("#letter", "whole thread of 2")
+	p.sees("#letter", "whole thread, 2 messages")
 	p.press(" about")
 	p.is(`document.activeElement.id === "reply-text" && document.activeElement.value === "I am thinking about"`)
 
@@ -136,7 +136,7 @@ func TestTriage(t *testing.T) {
 	p.focuses(row("4"))
 	p.click(".toast button")
 	p.sees("#list .row", "Report 5")
-	p.sees(".toast", "It is back")
+	p.sees(".toast", "Undone")
 
 	// the delete button of a row, visible while the mouse is over it
 	p.hover(row("5"))
@@ -171,5 +171,5 @@ func TestTriage(t *testing.T) {
 		p.press("e")
 		p.misses("#list .row", "Report "+n)
 	}
-	p.sees("#list", "Nobody waits for you.")
+	p.sees("#list", "No one is waiting for you.")
 }

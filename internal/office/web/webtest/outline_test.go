@@ -148,7 +148,7 @@ func TestNoKeys(t *testing.T) {
 	}
 	p.visit("/?rooms=all&focus=1")
 	p.sees("#behind h2", "")
-	p.is(`document.querySelector("#behind h2").textContent === "2 wait behind it"`)
+	p.is(`document.querySelector("#behind h2").textContent === "2 waiting for this"`)
 	p.size(1440, 900)
 	p.is(`document.querySelector("#strip kbd").checkVisibility()`)
 }

@@ -183,7 +183,7 @@ func TestCompose(t *testing.T) {
 	p.forgive("404")
 
 	p.press("\u001b") // pressed by mistake
-	p.sees("#compose-discard", "not sent")
+	p.sees("#compose-discard", "not been sent")
 	p.press("\r") // continue writing
 	p.misses("#compose-discard", "not sent")
 	p.click("#compose-chips .chip:last-of-type input")

@@ -24,7 +24,7 @@ func TestScheduled(t *testing.T) {
 	p.sees("#compose-error", `"soon" is not a time`)
 	value[bool](p, `{ const f = document.getElementById("compose-form");
 		f.elements.when.value = "in 2h"; f.requestSubmit(); true }`)
-	p.sees("#toasts", "It is sent")
+	p.sees("#toasts", "Scheduled for")
 	p.forgive("400")
 
 	r.run("send", "ann", "--every", "0 9 * * mon-fri", "--zone", "Europe/Berlin", "--subject", "Standup",

@@ -75,7 +75,7 @@ func TestLongList(t *testing.T) {
 	p := r.person(1280, 800)
 	p.sees("#list .row", "Report 5000")
 	p.press("*")
-	p.sees("#picked", "selected; the list goes on") // the rest of the list is not selected
+	p.sees("#picked", "selected; the list continues") // the rest of the list is not selected
 	p.press("\u001b")
 
 	const rows = `document.querySelectorAll("#list .row").length`

@@ -51,9 +51,9 @@ func Became(now time.Time, d mail.Delivery) string {
 	case mail.Archived:
 		return "read and archived" + at
 	case mail.Expired:
-		return "expired before anybody looked"
+		return "expired unread"
 	case mail.Dead:
-		return "not delivered: the session has ended, and did not read this"
+		return "not delivered: the session has ended without reading this"
 	}
 	return d.Awaits()
 }
@@ -113,7 +113,7 @@ func OutcomeOf(ds []mail.Delivery) Outcome {
 func (f Outcome) String() string {
 	switch {
 	case f.Of == 0:
-		return "nobody yet"
+		return "no recipient yet"
 	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired &&
 		f.State != mail.Held:
 		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"

@@ -125,9 +125,9 @@ func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
 // cameBy explains the sender of a message from outside.
 func cameBy(via string) string {
 	if via == mail.ViaGitHub {
-		return "It came from GitHub, which says who wrote it"
+		return "It came from GitHub, which names its author"
 	}
-	return "It came over the bridge " + via + ", and says itself who wrote it: nobody has proven that"
+	return "It came over the bridge " + via + "; its sender is not proven"
 }
 
 // Sender names the sender of a message, and any doubt about it.

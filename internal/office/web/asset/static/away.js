@@ -34,20 +34,20 @@ document.addEventListener("htmx:error", ({ detail: { ctx, error } }) => {
     waits(act);
     return;
   }
-  tell(method === "POST" ? "Not done: the post office is away. Press it again when it is back." : "The post office is away, so this cannot be shown now.");
+  tell(method === "POST" ? "Not done: the post office is offline. Try again when it is back." : "The post office is offline, so this cannot be shown now.");
 });
 
 // said describes an act in a few words.
 function said(fields, submitter) {
   const { body, n } = Object.fromEntries(fields);
   if (body) return `“${body.length > 60 ? `${body.slice(0, 60)}…` : body}”`;
-  return n ? `answer ${n}` : submitter?.textContent.trim() || "what you pressed";
+  return n ? `answer ${n}` : submitter?.textContent.trim() || "your action";
 }
 
 // waits shows a waiting act with a button to undo it.
 function waits(act) {
-  const toast = tell(`Waits for the post office: ${act.says}. It is sent when that is back.`, 2e9);
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Take it back " });
+  const toast = tell(`Waiting for the post office: ${act.says}. It is sent when that is back.`, 2e9);
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo " });
   button.dataset.key = "z";
   button.append(Object.assign(document.createElement("kbd"), { textContent: "z", ariaHidden: "true" }));
   button.addEventListener("click", () => { done(act); takeBack(act); tell(act.text ? "Not sent. The text is kept where you wrote it." : "Not sent."); });
@@ -98,7 +98,7 @@ for (const kind of ["click", "submit"]) {
     const el = e.target.closest?.(kind === "click" ? "a[href]" : "form");
     if (!office.since || !el || el.matches("[hx-get], [hx-post], [target], [download], [href^='#']") || e.ctrlKey || e.metaKey || e.defaultPrevented) return;
     e.preventDefault();
-    tell("The post office is away, so this page stays.");
+    tell("The post office is offline, so this page stays.");
   }, true);
 }
 

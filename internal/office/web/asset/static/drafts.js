@@ -42,7 +42,7 @@ export async function goOn(field, name, write, text = (value) => value) {
   field.parentElement.querySelector(".other-text")?.remove();
   if (!more.length || !field.isConnected) return;
   const left = more.find((o) => !o.open);
-  const say = Object.assign(document.createElement("p"), { className: "other-text faint", textContent: left ? "You wrote something else here, too: " : "You are writing here in another tab, too." });
+  const say = Object.assign(document.createElement("p"), { className: "other-text faint", textContent: left ? "You also wrote: " : "You are also writing here in another tab." });
   if (left) {
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: `“${text(left.value).slice(0, 40)}”` });
     button.addEventListener("click", () => {

@@ -85,5 +85,5 @@ function theme() {
   const next = { "": "light", light: "dark", dark: "" }[root.dataset.theme ?? ""];
   if (next) root.dataset.theme = next; else delete root.dataset.theme;
   document.cookie = `pennypost_theme=${next}; path=/; max-age=31536000; samesite=strict`;
-  document.querySelector("[data-do=theme]").setAttribute("aria-label", `Theme: ${next || "as the system has it"}`);
+  document.querySelector("[data-do=theme]").setAttribute("aria-label", `Theme: ${next || "system"}`);
 }

@@ -53,7 +53,7 @@ async function inquire() {
   try {
     const answer = await fetch(`${base}/changes?after=${at}${scope}`, { signal: AbortSignal.timeout(patience) });
     if (answer.status === 401) return location.reload();
-    if (answer.status >= 502) throw new TypeError("a proxy stands where the post office was");
+    if (answer.status >= 502) throw new TypeError("a proxy answers for the post office");
     back();
     if (!answer.ok) return;
     const change = await answer.json();
@@ -68,7 +68,7 @@ async function inquire() {
 function gone() {
   if (!office.since) {
     office.since = Date.now();
-    say(`Post office away since ${new Date().toTimeString().slice(0, 5)}. Your text is kept.`);
+    say(`Post office offline since ${new Date().toTimeString().slice(0, 5)}. Your text is kept.`);
     document.dispatchEvent(new CustomEvent("pp-away"));
   }
   clearTimeout(again);

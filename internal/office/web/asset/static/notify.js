@@ -11,9 +11,9 @@ async function turn() {
     tell("Notifications are off.");
   } else if (await globalThis.Notification?.requestPermission() === "granted") {
     localStorage.setItem(setting, "on");
-    tell("Mail to you, and what agents ask in their terminals, is announced while this page is in the background.");
+    tell("Mail to you and the dialogs of agents are announced while this page is in the background.");
   } else {
-    tell("The browser does not allow notifications here. Its settings for this page say why.");
+    tell("The browser blocks notifications here. See its settings for this page.");
   }
   show();
 }

@@ -62,7 +62,7 @@ function show() {
   const bar = document.getElementById("picked");
   if (!bar) return;
   const more = document.getElementById("more") && all.length > 1 && all.length === rows().length; // rows not loaded are not selected
-  const text = all.length ? `${all.length} selected${more ? "; the list goes on" : ""}` : "";
+  const text = all.length ? `${all.length} selected${more ? "; the list continues" : ""}` : "";
   if (document.getElementById("picked-count").textContent !== text) announce(text || "None selected");
   document.getElementById("picked-count").textContent = text;
   bar.hidden = !all.length;

@@ -16,7 +16,7 @@ function draw() {
   document.getElementById("stamps").replaceChildren(...stamps.map((k) => Object.assign(document.createElement("li"), { className: k })));
   const all = done() + rows.length;
   const left = rows.length > most ? ` + ${rows.length - most}` : "";
-  document.getElementById("how-far").textContent = rows.length ? `${done() + Math.max(now, 0) + 1} of ${all}${left && ""}` : done() === 1 ? "It is answered." : `All ${done()} are answered.`;
+  document.getElementById("how-far").textContent = rows.length ? `${done() + Math.max(now, 0) + 1} of ${all}${left && ""}` : done() === 1 ? "Answered." : `All ${done()} answered.`;
   document.getElementById("to-go").textContent = rows.length ? `${done()} answered, ${rows.length} to go${left && `, the last ${rows.length - most} not drawn`}` : "";
 }
 

@@ -37,7 +37,7 @@ document.addEventListener("click", async (e) => {
   } catch {
     copied = document.execCommand("copy");
   }
-  const text = copied ? "Copied." : "Copy the line that is selected.";
+  const text = copied ? "Copied." : "Copy the selected line.";
   announce(text);
   const said = from.closest(".menu")?.querySelector(".copied");
   if (said) said.textContent = ` ${text}`;
