@@ -10,7 +10,7 @@ func Dialect() dialect.Dialect {
 	return dialect.Dialect{
 		Name:      "haak",
 		About:     "HAAK's agent mailbox: sessions, roles, tags, data/agent-mailbox.jsonl",
-		Where:     "the project that has data/agent-mailbox.jsonl",
+		Where:     "the project whose data/agent-mailbox.jsonl is meant",
 		InProject: true,
 		Endpoints: []dialect.Endpoint{{
 			Path: "/dialect/haak/mcp",
