@@ -204,7 +204,8 @@ func TestP13_SuggestionIsAdopted(t *testing.T) {
 	o.threads["msg_q1"] = []mail.Item{q, s}
 	b := newBench(t, o)
 	b.press("a").sees("Open it first")
-	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080", "a  as mallory suggests, without being asked")
+	b.press("enter").sees("mallory → builder-1", "suggestion", "1  8080",
+		"a  as mallory suggests, without being asked")
 	b.press("a").sees("Answered builder-1 as mallory suggests · z undoes it")
 	b.pass()
 	if len(o.sent) != 1 || o.sent[0].Body != s.Body || o.sent[0].ReplyTo != q.ID ||
