@@ -227,13 +227,15 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := ask[wire.Status](t, u.office, "status")
-	if r := u.update("--check", "--from", u.release); r.code != 0 || !strings.Contains(r.stdout, "v1.2.4 is available") {
+	if r := u.update("--check", "--from", u.release); r.code != 0 ||
+		!strings.Contains(r.stdout, "v1.2.4 is available") {
 		t.Errorf("update --check: %+v", r)
 	}
 
 	began := time.Now()
 	r := u.update("--from", "file://"+u.release)
-	if r.code != 0 || !strings.Contains(r.stdout, "Installed v1.2.4") || !strings.Contains(r.stdout, "runs this version") {
+	if r.code != 0 || !strings.Contains(r.stdout, "Installed v1.2.4") ||
+		!strings.Contains(r.stdout, "runs this version") {
 		t.Fatalf("update: %+v", r)
 	}
 	t.Logf("the update took %v", time.Since(began).Round(time.Millisecond))

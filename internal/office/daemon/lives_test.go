@@ -230,7 +230,7 @@ func machineEndings() []ending {
 		{"revoked", func(t *testing.T, r *running, _ *holder) {
 			must(t, r.office.Revoke(t.Context(), "laptop-2"))
 		}, http.StatusUnauthorized, "was revoked", ""},
-		{"its time over", timeOver, http.StatusUnauthorized, "which is over", ""},
+		{"its time over", timeOver, http.StatusUnauthorized, "the access of the machine", ""},
 		{"left", func(t *testing.T, _ *running, h *holder) { must(t, h.machine.Leave(t.Context())) },
 			http.StatusUnauthorized, "was revoked", ""},
 		{"joined again", func(t *testing.T, r *running, h *holder) { h.machine.again(t, r) },

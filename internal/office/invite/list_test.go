@@ -116,7 +116,8 @@ func TestMachines(t *testing.T) {
 		}
 		time.Sleep(61 * time.Second)
 		if _, err := admit(again.Token); mail.CodeOf(err) != mail.Unknown ||
-			!strings.Contains(err.Error(), "the access of the machine") || !strings.Contains(err.Error(), "pennypost invite") {
+			!strings.Contains(err.Error(), "the access of the machine") ||
+			!strings.Contains(err.Error(), "pennypost invite") {
 			t.Errorf("after its end: %v", err)
 		}
 		l = open(t, path)

@@ -432,7 +432,8 @@ func TestP12_Budget(t *testing.T) {
 		}
 		b.pass(5 * time.Minute)
 		b.rung(door, 4, "over it")
-		b.notified(1, "over it", "woken 4 times within an hour without effect", "not woken again before 2000-01-01T01:00")
+		b.notified(1, "over it", "woken 4 times within an hour without effect",
+			"not woken again before 2000-01-01T01:00")
 		if d := b.send("bob", "question", mail.Draft{Priority: "urgent"}).Recipients[0]; d.Wake != "exec" ||
 			d.PutOff != 0 {
 			b.Errorf("the sender of urgent mail is told %+v", d)

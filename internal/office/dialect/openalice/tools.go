@@ -33,7 +33,7 @@ const inboxPushInput = `{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"Path relative to the workspace's root, such as research/report.md."}},` +
 	`"required":["path"],"additionalProperties":false}},` +
 	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."},` +
-	`"needs":{"type":"string","enum":["decision"],"description":"Only when you cannot continue before they decide."},` +
+	`"needs":{"type":"string","enum":["decision"],"description":"When you cannot continue until they decide."},` +
 	`"options":{"type":"array","items":{"type":"string"},"description":"With needs: the answers that they can ` +
 	`give with one key, such as Yes and No."}},` +
 	`"additionalProperties":false}`

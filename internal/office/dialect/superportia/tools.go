@@ -91,7 +91,7 @@ func (s *single) UnmarshalJSON(b []byte) error {
 	return jsonx.Unmarshal(b, (*string)(s))
 }
 
-const noGroups = "group messages are not supported. Nothing was stored; send to each recipient separately"
+const noGroups = "there are no group messages, so nothing was stored; send to each recipient separately"
 
 type sendParams struct {
 	To       single `json:"to"`

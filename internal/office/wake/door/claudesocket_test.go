@@ -386,8 +386,9 @@ func TestClaudeVersion(t *testing.T) {
 	_, path := newInbox(t, hush, nil)
 	for text, want := range map[string]string{
 		"": "", "2.1.224": "", "2.1.329 (Claude Code)": "", "v2.1.400-beta.1": "",
-		"2.1.223": "has no inbox", "1.9.999": "has no inbox", "2.2.0": "update Pennypost", "10.0.0": "update Pennypost",
-		"2.1": "invalid version", "two": "invalid version",
+		"2.1.223": "has no inbox", "1.9.999": "has no inbox", "2.2.0": "update Pennypost",
+		"10.0.0": "update Pennypost",
+		"2.1":    "invalid version", "two": "invalid version",
 	} {
 		s := testSession()
 		s.Version = text
