@@ -41,7 +41,7 @@ type left struct {
 	Erased  mail.Time `json:"erased"`
 	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up and none finds it
 	// IDs are those of the messages of the stream that had the text. A log without them is without the text.
-	IDs []string `json:"ids,omitempty"`
+	IDs     []string `json:"ids,omitempty"`
 	Hidden  bool     `json:"hidden,omitzero"`  // a log without the IDs may have the text, compressed
 	Pending bool     `json:"pending,omitzero"` // a server may not have deleted it from its stream yet
 }
