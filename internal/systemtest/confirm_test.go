@@ -56,7 +56,8 @@ func TestConfirm(t *testing.T) {
 		"agents grant ann --role orchestrator", "erase " + string(erased),
 		"answer " + card + " Allow", "send --to system --reply-to " + card + " --type answer --body Allow",
 	} {
-		if r := s.run(strings.Fields(words)...); r.code != 5 || !strings.Contains(r.stderr, "no passphrase was typed") {
+		if r := s.run(strings.Fields(words)...); r.code != 5 || !strings.Contains(r.stderr,
+			"no passphrase was typed") {
 			t.Errorf("%s, where nothing is typed: %d %s%s", words, r.code, r.stdout, r.stderr)
 		}
 	}

@@ -210,7 +210,7 @@ func TestVerifyNamesAbsences(t *testing.T) {
 		t.Errorf("of the reversed journal %d messages can be read; this test is made for one", len(got))
 	}
 	if r := d.run("verify", "--room", "reversed", "--repair"); r.code != 0 ||
-		!strings.Contains(r.stdout, "Put back 6 lines.") {
+		!strings.Contains(r.stdout, "Restored 6 lines.") {
 		t.Errorf("verify --repair of the reversed journal: %+v", r)
 	}
 	if got, want := there(t, d.socket(""), "reversed"), ids(t, d.lines); !slices.Equal(got, want) {

@@ -74,7 +74,7 @@ func TestRoomsRestore(t *testing.T) {
 		send(desk)
 	}
 	holds(laptop, "the laptop has a copy")
-	if r := desk.run("rooms", "restore", "lab", "--yes"); r.code != 0 || !strings.Contains(r.stdout, "is whole") {
+	if r := desk.run("rooms", "restore", "lab", "--yes"); r.code != 0 || !strings.Contains(r.stdout, "is complete") {
 		t.Errorf("a whole room: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	for _, damage := range []struct {

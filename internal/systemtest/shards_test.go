@@ -115,7 +115,7 @@ func moveBetweenShards(t *testing.T, desk, laptop *office) {
 		for range 2 { // the second time it is moved already
 			eventually(t, "the room is moved to "+where, func() bool {
 				r := desk.run("rooms", "move", "lab", "--to", where)
-				return r.code == 0 && strings.Contains(r.stdout, fmt.Sprint("is in shard ", to))
+				return r.code == 0 && strings.Contains(r.stdout, fmt.Sprint("in shard ", to))
 			})
 		}
 		after, _ := shardsOf(t, desk)
