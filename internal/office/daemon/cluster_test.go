@@ -229,7 +229,7 @@ func TestMachineName(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	start(t, Options{Config: clusterConfig(t, "a", servers)})
 	err := Run(t.Context(), Options{Config: clusterConfig(t, "a", servers)})
-	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "machine a") {
+	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "the name a belongs") {
 		t.Errorf("Run = %v, want that the name is taken", err)
 	}
 }

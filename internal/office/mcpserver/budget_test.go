@@ -37,8 +37,8 @@ func TestP12_LongTextIsReadOn(t *testing.T) {
 		}
 		read.WriteString(got[0].Body)
 		var from, to, total, next int
-		if n, _ := fmt.Sscanf(got[0].Part, "bytes %d to %d of %d; next: read_messages with this id and offset %d", &from,
-			&to, &total, &next); n == 3 && to == total {
+		if n, _ := fmt.Sscanf(got[0].Part, "bytes %d to %d of %d; next: read_messages with this id and offset %d",
+			&from, &to, &total, &next); n == 3 && to == total {
 			if parts < 4 {
 				t.Errorf("%d bytes came in %d parts", total, parts)
 			}

@@ -73,8 +73,7 @@ func (v *View) noneMarked(q mail.Marking, out mail.Marked) error {
 		if r := v.Records[out.NotYours[0]]; r != nil && r.Taker() != nil {
 			return TakenFirst(r, out.NotYours[0])
 		}
-		return mail.Errorf(mail.Denied, "%s is not in the mailbox of %s: you can mark only messages in "+
-			"your own", out.NotYours[0],
+		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", out.NotYours[0],
 			v.Who)
 	}
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.Room)
