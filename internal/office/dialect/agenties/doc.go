@@ -20,7 +20,7 @@ func Dialect() dialect.Dialect {
 		Files:     open,
 		InProject: true,
 		Trims:     true,
-		Where:     "the project's directory, in which .agenties is",
+		Where:     "the project's directory, which contains .agenties",
 		Verbs:     verbs(),
 	}
 }
