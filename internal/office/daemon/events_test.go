@@ -496,7 +496,7 @@ func TestP5_EventsGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "shows a token") {
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "needs a token") {
 		t.Errorf("a process without a token: %s, %v", text, err)
 	}
 }

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/office/wake/sessions"
@@ -125,6 +127,12 @@ func TestFrontTerminal(t *testing.T) {
 		program.Env = strings.Fields(tt.env)
 		if err := program.Start(); err != nil {
 			t.Fatal(err)
+		}
+		environ := fmt.Sprintf("/proc/%d/environ", program.Process.Pid)
+		for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			if text, err := os.ReadFile(environ); err != nil || len(text) > 0 {
+				break // the kernel has set it up, which it does after Start may have returned
+			}
 		}
 		c := client{session: sessions.Session{Room: "lab", Agent: "ann", Client: "claude", ID: "s1",
 			Process: process.Tree(program.Process.Pid)[0].Key}}
