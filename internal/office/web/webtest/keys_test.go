@@ -115,7 +115,8 @@ func TestTab(t *testing.T) {
 		if i > 0 { // the frame is the same on every page
 			value[bool](p, `{ document.getElementById("main").focus(); true }`)
 		}
-		// A refresh replaces elements, and the rooms of other tests come and go: elements are known by their beginning.
+		// A refresh replaces elements, and the rooms of other tests come and go: elements are known by their first
+		// characters.
 		const begin = `((e) => e.outerHTML.slice(0, 90))`
 		want := value[[]string](p, tabs+
 			`.filter((e) => document.activeElement === document.body || document.activeElement.contains(e))`+
