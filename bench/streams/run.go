@@ -52,7 +52,7 @@ func (r *run) steps() []step {
 
 // step does one step and aborts it when it takes too much time or memory.
 func (r *run) step(ctx context.Context, s step) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, fmt.Errorf("broken off after %v", r.patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.patience, fmt.Errorf("interrupted after %v", r.patience))
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup

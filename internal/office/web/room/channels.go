@@ -174,7 +174,7 @@ func threads(said []channel, agents []mail.Agent, open *channelPage) []channel {
 	return out
 }
 
-// group sorts channels into everybody, tags, roles and agents; each by name, so that none moves while the user reads.
+// group sorts channels into all agents, tags, roles and agents; each by name, so that none moves while the user reads.
 func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 	for _, kind := range []struct {
 		mail.Kind

@@ -207,7 +207,7 @@ func TestJobUnstick(t *testing.T) {
 	r.run("agents", "register", "builder-2", "--state", "frozen")
 	r.send("builder-1", "builder-2", "Write the parser.", "--type", "task-assigned")
 	p := r.person(1280, 800)
-	for _, name := range steps(t, "unstick an agent that somebody paused", 3) {
+	for _, name := range steps(t, "unstick a paused agent", 3) {
 		p.clickNamed(name)
 	}
 	p.misses("#stuck-groups", "frozen")
