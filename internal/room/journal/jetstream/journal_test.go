@@ -35,6 +35,9 @@ func shared(t testing.TB) *natstest.Cluster {
 	if servers != nil {
 		return servers
 	}
+	if testing.Short() {
+		t.Skip("NATS servers: ./test")
+	}
 	if _, err := natstest.Program(); err != nil {
 		t.Skip(err)
 	}

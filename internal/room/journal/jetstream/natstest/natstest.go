@@ -83,9 +83,12 @@ type Server struct {
 }
 
 // Start starts n servers for a test, stops them when it ends, and waits until they take appends. Without a server
-// program, it skips the test.
+// program, and with -short, it skips the test.
 func Start(t testing.TB, n int, opts Options) *Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("NATS servers: ./test")
+	}
 	if _, err := Program(); err != nil {
 		t.Skip(err)
 	}
