@@ -23,14 +23,13 @@ import (
 
 // A mutation is one change to the code by which it breaks a promise.
 type mutation struct {
-	name    string
-	breaks  string // what a user would notice
-	file    string // from the root of the tree
-	old     string // occurs once in the file
-	new     string
-	pkg     string // of the test, from the root of the tree
-	test    string // a subtest is named after a slash
-	servers bool   // the test starts NATS servers
+	name   string
+	breaks string // the promise, and what a user would notice
+	file   string // from the root of the tree
+	old    string // occurs once in the file
+	new    string
+	pkg    string // of the test, from the root of the tree
+	test   string // a subtest is named after a slash
 }
 
 // The outcomes of a mutation.
@@ -114,7 +113,7 @@ func try(m mutation) (outcome, why string) {
 		return stale, err.Error() + "\n"
 	}
 	program := filepath.Join(dir, "program.test")
-	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", program, "./"+m.pkg)
+	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", program, "./"+m.pkg)
 	if out, err := build.CombinedOutput(); err != nil {
 		return broken, string(out)
 	}
@@ -139,11 +138,12 @@ func mutate(m mutation, dir string) (overlay string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if n := strings.Count(string(src), m.old); n != 1 {
-		return "", fmt.Errorf("the text to change is %d times in %s", n, m.file)
+	text, err := m.in(string(src))
+	if err != nil {
+		return "", err
 	}
 	changed := filepath.Join(dir, filepath.Base(m.file))
-	if err := os.WriteFile(changed, []byte(strings.Replace(string(src), m.old, m.new, 1)), 0o600); err != nil {
+	if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
 		return "", err
 	}
 	path, err := filepath.Abs(m.file)
@@ -156,6 +156,14 @@ func mutate(m mutation, dir string) (overlay string, err error) {
 	}
 	overlay = filepath.Join(dir, "overlay.json")
 	return overlay, os.WriteFile(overlay, replace, 0o600)
+}
+
+// in returns the text of the file with the mutation.
+func (m *mutation) in(src string) (string, error) {
+	if n := strings.Count(src, m.old); n != 1 {
+		return "", fmt.Errorf("the text to change is %d times in %s", n, m.file)
+	}
+	return strings.Replace(src, m.old, m.new, 1), nil
 }
 
 // pattern matches one test, or one subtest, for -test.run.

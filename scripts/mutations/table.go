@@ -1,14 +1,464 @@
 package main
 
+// The packages of most tests.
+const (
+	mailroom  = "internal/room/mailroom"
+	jsonl     = "internal/room/journal/jsonl"
+	jetstream = "internal/room/journal/jetstream"
+	wake      = "internal/office/wake"
+)
+
 // table returns the mutations, in the order of the promises.
 func table() []mutation {
 	return []mutation{
 		{
 			name: "answer-before-sync", breaks: "P1: a power cut takes mail that was acknowledged",
 			file: "internal/room/journal/jsonl/writer.go",
-			old:  "} else if err := j.file.Sync(); err != nil {",
-			new:  "} else if err := error(nil); err != nil {",
-			pkg:  "internal/room/journal/jsonl", test: "TestPowerCuts",
+			old:  `} else if err := j.file.Sync(); err != nil {`,
+			new:  `} else if err := error(nil); err != nil {`,
+			pkg:  jsonl, test: "TestPowerCuts",
+		},
+		{
+			name: "write-beside-the-path", breaks: "P1: mail is acknowledged that is in no file under the mailbox's name",
+			file: "internal/room/journal/jsonl/writer.go",
+			old:  `if j.inPlace(at + int64(len(j.buf))) {`,
+			new:  `if true {`,
+			pkg:  jsonl, test: "TestOpenFileIsTheTruth",
+		},
+		{
+			name: "torn-line-stays", breaks: "P1: half a line of a send that failed stays after a crash",
+			file: "internal/room/journal/jsonl/recover.go",
+			old:  `if torn.whole || len(torn.salvage()) > 0 {`,
+			new:  `if true {`,
+			pkg:  jsonl, test: "TestCutAnywhere",
+		},
+		{
+			name: "key-not-remembered", breaks: "P2: a send that is repeated with its key arrives twice",
+			file: "internal/room/fold/apply.go",
+			old:  `k.Key != "" && s.SentBefore(k) || `,
+			new:  ``,
+			pkg:  mailroom, test: "TestP2_LoserIsNeverKept",
+		},
+		{
+			name: "keys-leave-with-mail", breaks: "P2: the same, after retention has taken the first one",
+			file: "internal/room/mailroom/keep.go",
+			old:  `append(r.state.SettledGoing(ids, now), r.state.Spend(ids, now)...)`,
+			new:  `r.state.SettledGoing(ids, now)`,
+			pkg:  mailroom, test: "TestP2_KeysOutliveRetention",
+		},
+		{
+			name: "loser-is-kept", breaks: "P2: what did not count when it came counts after a compaction",
+			file: "internal/room/mailroom/keep.go",
+			old:  `case r.state.IsVoid(e.Seq):`,
+			new:  `case false:`,
+			pkg:  mailroom, test: "TestP2_LoserIsNeverKept",
+		},
+		{
+			name: "on-its-way-is-lost", breaks: "P2: mail that retention takes is not found before it is in the archive",
+			file: "internal/room/fold/checkpoint.go",
+			old: `			s.Leaving[id] = r
+`,
+			new: ``,
+			pkg: mailroom, test: "TestP11_KilledBeforeCompaction",
+		},
+		{
+			name: "written-anywhere", breaks: "P3: an event is stored that was checked against an older state",
+			file: "internal/room/journal/jetstream/writer.go",
+			old:  `first.Header[header] = []string{strconv.FormatUint(at, 10)}`,
+			new:  `_, _ = header, at`,
+			pkg:  jetstream, test: "TestBehindWhileOthersWrite",
+		},
+		{
+			name: "erased-not-counted", breaks: "P3: after an erasure a machine has events at other places than the others",
+			file: "internal/room/journal/jetstream/lane.go",
+			old:  `k.last.Place + k.lane.holes.between(k.last.Seq, seq) + 1}`,
+			new:  `k.last.Place + 1}`,
+			pkg:  jetstream, test: "TestEraseEverywhere",
+		},
+		{
+			name: "erased-before-noted", breaks: "P3: the same, for machines that follow while it is erased",
+			file: "internal/room/journal/jetstream/erase.go",
+			old: `			if err := j.cluster.record(ctx, l, x.hole); err != nil {
+				return err
+			}
+`,
+			new: ``,
+			pkg: jetstream, test: "TestEraseEverywhere",
+		},
+		{
+			name: "goes-on-after-a-move", breaks: "P3: what is written after a room has moved away is acknowledged, and lost",
+			file: "internal/room/journal/jetstream/follower.go",
+			old:  `some, fence = some[:i], some[i].fence`,
+			new:  `some = slices.Delete(some, i, i+1)`,
+			pkg:  jetstream, test: "TestFence",
+		},
+		{
+			name: "turn-of-a-role-forgotten", breaks: "P3: after a restart the same holder of a role has its turn again",
+			file: "internal/room/fold/checkpoint.go",
+			old:  `s.Rotation = maps.Clone(c.Rotation)`,
+			new:  `s.Rotation = nil`,
+			pkg:  "internal/room/fold", test: "TestModel",
+		},
+		{
+			name: "checkpoint-after-anything", breaks: "P3: a state is taken that another machine has changed since",
+			file: "internal/room/fold/apply.go",
+			old:  `case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:`,
+			new:  `case e.Checkpoint != nil:`,
+			pkg:  "internal/room/fold", test: "TestModel",
+		},
+		{
+			name: "inbox-reads", breaks: "P4: whoever lists their mail has read it",
+			file: "internal/room/mailroom/look.go",
+			old:  `page.Messages, err = v.complete(ctx, page.Messages)`,
+			new: `page.Messages, err = v.complete(ctx, page.Messages)
+		_, _ = v.Mark(ctx, mail.Marking{All: true, Mark: mail.MarkRead})`,
+			pkg: mailroom, test: "TestService/P4_LookingChangesNothing",
+		},
+		{
+			name: "marks-again", breaks: "P4: whoever marks twice has done something twice",
+			file: "internal/room/check/mark.go",
+			old:  `case !r.Changes(m, q.Mark, q.Until, v.Now):`,
+			new:  `case false:`,
+			pkg:  mailroom, test: "TestService/Marks",
+		},
+		{
+			name: "any-name-will-do", breaks: "P5: a caller speaks as whomever it likes",
+			file: "internal/office/gate/identity.go",
+			old:  `case id.name != name:`,
+			new:  `case false:`,
+			pkg:  "internal/office/daemon", test: "TestAuthenticate",
+		},
+		{
+			name: "any-room-will-do", breaks: "P5: the token of one room opens every room",
+			file: "internal/office/gate/identity.go",
+			old:  `case id.room != "" && id.room != room:`,
+			new:  `case false:`,
+			pkg:  "internal/office/daemon", test: "TestAuthenticate",
+		},
+		{
+			name: "orchestrator-by-itself", breaks: "P5: an agent makes itself the orchestrator",
+			file: "internal/room/check/register.go",
+			old:  `case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.HasRole(role)):`,
+			new:  `case false && person:`,
+			pkg:  mailroom, test: "TestService/P5_OnlyThePersonMakesAnOrchestrator",
+		},
+		{
+			name: "retired-token", breaks: "P5: the token of a retired agent still opens its room",
+			file: "internal/room/mailroom/lives.go",
+			old:  `if m := s.Tokens[sum]; m == nil || !m.Listed() {`,
+			new:  `if m := s.Tokens[sum]; m == nil && false {`,
+			pkg:  "internal/office/daemon", test: "TestP5_CredentialsEnd",
+		},
+		{
+			name: "forged-machine", breaks: "P5: whoever has the password of the NATS servers writes as any machine",
+			file: "internal/room/journal/jetstream/ring.go",
+			old:  `case !r.signs(p, k.Key):`,
+			new:  `case false:`,
+			pkg:  jetstream, test: "TestP5_Machines",
+		},
+		{
+			name: "sent-before", breaks: "P5: what a machine has sent is sent again by another, and counts",
+			file: "internal/room/journal/jetstream/ring.go",
+			old:  `case p.number <= k.Last[p.way]:`,
+			new:  `case false:`,
+			pkg:  jetstream, test: "TestP5_Machines",
+		},
+		{
+			name: "erased-sent-again", breaks: "P5: the same, of what was erased",
+			file: "internal/room/journal/jetstream/ring.go",
+			old:  `k.Last[x.Way] = max(k.Last[x.Way], x.Number)`,
+			new:  `_ = x`,
+			pkg:  jetstream, test: "TestP5_ErasedIsNotSentAgain",
+		},
+		{
+			name: "taken-twice", breaks: "P6: two holders take the same mail to their role",
+			file: "internal/room/fold/apply.go",
+			old:  `h.Registered != 0 && m.HasRole(b.address.Value()) && !r.SettledBy(h):`,
+			new:  `h.Registered != 0 && m.HasRole(b.address.Value()):`,
+			pkg:  mailroom, test: "TestP6_OneTaker",
+		},
+		{
+			name: "lapsed-holder-keeps", breaks: "P6: mail to a role waits for a holder that is gone",
+			file: "internal/room/mailroom/keep.go",
+			old:  `c.End = true`,
+			new:  `c.End = false`,
+			pkg:  mailroom, test: "TestP6_LapsedSession",
+		},
+		{
+			name: "presented-without-proof", breaks: "P7: mail of a turn that was broken off is shown as presented",
+			file: "internal/room/fold/turn.go",
+			old:  `case !broken && k.pending():`,
+			new:  `case k.pending():`,
+			pkg:  "internal/office/hook", test: "TestP7_QueuedAgainWhenBrokenOff",
+		},
+		{
+			name: "told-is-presented", breaks: "P7: mail that a hook handed over is shown as presented at once",
+			file: "internal/room/fold/turn.go",
+			old:  `if !t.Proof && !broken {`,
+			new:  `if false {`,
+			pkg:  "internal/office/hook", test: "TestP7_ToldIsNotPresented",
+		},
+		{
+			name: "no-dead-letters", breaks: "P7: mail to an agent that is gone is shown as queued",
+			file: "internal/room/fold/delivery.go",
+			old:  `Away: m.away() && !s.HasDoor(m),`,
+			new:  `Away: false,`,
+			pkg:  mailroom, test: "TestP7_Dead",
+		},
+		{
+			name: "idle-with-mail", breaks: "P8: mail that comes while a turn ends is not seen",
+			file: "internal/room/fold/turn.go",
+			old:  `if waiting && !c.Over && m.Continues < mail.MaxContinues {`,
+			new:  `if false {`,
+			pkg:  mailroom, test: "TestService/P8_TurnEnd",
+		},
+		{
+			name: "rings-into-dialogs", breaks: "P8: a door types into the dialog of an agent's client",
+			file: "internal/policy/ladder.go",
+			old:  `return s == mail.Idle || s == mail.Gone }`,
+			new:  `return s == mail.Idle || s == mail.Gone || s == mail.Asking }`,
+			pkg:  wake, test: "TestP8_AtADialog",
+		},
+		{
+			name: "failed-in-silence", breaks: "P8: doors that fail are not reported to the user",
+			file: "internal/office/wake/ringer.go",
+			old:  `case s.fail(&a.unwoken, left, now) || off && left == 0:`,
+			new:  `case s.fail(&a.unwoken, left, now) && off && left == 0:`,
+			pkg:  wake, test: "TestP8_FailedRings",
+		},
+		{
+			name: "rings-forgotten", breaks: "P8: a restart rings for mail that was rung for",
+			file: "internal/office/wake/ringer.go",
+			old:  `max(present, recallEvents)-recallEvents)`,
+			new:  `present)`,
+			pkg:  wake, test: "TestP8_Restart",
+		},
+		{
+			name: "told-twice", breaks: "P8: the user is told again and again that an agent cannot be woken",
+			file: "internal/policy/ladder.go",
+			old:  `fmt.Appendf(nil, "%q %q", who, waiting)`,
+			new:  `fmt.Appendf(nil, "%q %q %d", who, waiting, time.Now().UnixNano())`,
+			pkg:  wake, test: "TestP8_OneNotice",
+		},
+		{
+			name: "rings-while-noting", breaks: "P8: an agent that reads its mail is rung for it",
+			file: "internal/office/wake/ringer.go",
+			old:  `case !u.Elsewhere && !u.Recording:`,
+			new:  `case !u.Elsewhere:`,
+			pkg:  wake, test: "TestP8_SlowMarks",
+		},
+		{
+			name: "clock-set-back", breaks: "P8: after the clock was set back nobody is woken for that long",
+			file: "internal/office/wake/ringer.go",
+			old:  `s.setBack(back)`,
+			new:  `_ = s`,
+			pkg:  wake, test: "TestP8_ClockSetBack",
+		},
+		{
+			name: "own-inbox-only", breaks: "P9: the user does not see the mail of agents",
+			file: "internal/room/check/view.go",
+			old:  `if n == "" {`,
+			new:  `if n == "" || v.IsUser() {`,
+			pkg:  mailroom, test: "TestService/P9_TheUserSeesEverything",
+		},
+		{
+			name: "open-fence", breaks: "P9: mail closes the fence around it, and speaks as the user",
+			file: "internal/fence/fence.go",
+			old:  `return f.open(it, "") + "\n" + Text(it.Body)`,
+			new:  `return f.open(it, "") + "\n" + it.Body`,
+			pkg:  "internal/fence", test: "TestMessage",
+		},
+		{
+			name: "file-as-user", breaks: "P9: what a foreign file says is shown to a model as the user's own words",
+			file: "internal/fence/fence.go",
+			old:  `case it.Doubt() != "":`,
+			new:  `case false:`,
+			pkg:  "internal/fence", test: "TestMessage",
+		},
+		{
+			name: "torn-line-cut", breaks: "P10: half a line that another program writes is gone",
+			file: "internal/base/lines/rewrite.go",
+			old:  `return append(out, old[end:]...)`,
+			new:  `return out`,
+			pkg:  "internal/base/lines", test: "TestRewrite",
+		},
+		{
+			name: "late-line-lost", breaks: "P10: what another program appends to a file that was replaced is gone",
+			file: "internal/base/lines/rewrite.go",
+			old:  `if err := f.append(text[:end], false); err != nil {`,
+			new:  `if err := error(nil); err != nil {`,
+			pkg:  "internal/base/lines", test: "TestRewriteBesideAppends",
+		},
+		{
+			name: "garbage-destroyed", breaks: "P10: a line of the mailbox that cannot be read is gone",
+			file: "internal/room/journal/jsonl/mend.go",
+			old:  `if err := j.keepRejected(s.bad); err != nil {`,
+			new:  `if err := error(nil); err != nil {`,
+			pkg:  jsonl, test: "TestOddFiles",
+		},
+		{
+			name: "dropped-for-archived", breaks: "P11: retention destroys mail",
+			file: "internal/room/mailroom/keep.go",
+			old: `		return journal.Keep
+	}
+	return journal.Archive
+}
+
+func fateOfMachine`,
+			new: `		return journal.Keep
+	}
+	return journal.Drop
+}
+
+func fateOfMachine`,
+			pkg: mailroom, test: "TestP11_Retention",
+		},
+		{
+			name: "erased-in-part", breaks: "P11: the text of erased mail stays among the lines that were set aside",
+			file: "internal/room/journal/jsonl/compact.go",
+			old:  `append(append(names, foreign...), rejectedName)`,
+			new:  `append(names, foreign...)`,
+			pkg:  jsonl, test: "TestEraseEverywhere",
+		},
+		{
+			name: "erased-not-in-index", breaks: "P11: the words of erased mail stay in the index of the search",
+			file: "internal/room/mailroom/erase.go",
+			old:  `return r.index.Erase(id)`,
+			new:  `return nil`,
+			pkg:  mailroom, test: "TestSearchErased",
+		},
+		{
+			name: "no-budget", breaks: "P12: an agent that does not answer is rung without end",
+			file: "internal/policy/ladder.go",
+			old:  `if len(rung) < limit {`,
+			new:  `if true {`,
+			pkg:  wake, test: "TestP12_Budget",
+		},
+		{
+			name: "politeness-loop", breaks: "P12: two agents thank each other without end",
+			file: "internal/policy/limits.go",
+			old:  `if len(x.turns) >= l.Exchanges {`,
+			new:  `if false {`,
+			pkg:  mailroom, test: "TestP12_PolitenessLoop",
+		},
+		{
+			name: "same-text-twice", breaks: "P12: the same text, sent at once by several calls, arrives several times",
+			file: "internal/room/fold/apply.go",
+			old:  ` || s.sound && s.repeats(e.Message) != nil {`,
+			new:  ` {`,
+			pkg:  mailroom, test: "TestP12_SameTextAtOnce",
+		},
+		{
+			name: "hook-without-limit", breaks: "P12: a hook prints more than a client takes, and mail is lost",
+			file: "internal/office/hook/text.go",
+			old:  `if n > left {`,
+			new:  `if false {`,
+			pkg:  "internal/office/hook", test: "TestP12_HookBudget",
+		},
+		{
+			name: "long-answer", breaks: "P12: a page of mail is longer than clients hand to their models",
+			file: "internal/office/mcpserver/letters.go",
+			old:  `used > fence.Budget {`,
+			new:  `used > 10*fence.Budget {`,
+			pkg:  "internal/office/mcpserver", test: "TestP12_PagesOfMail",
+		},
+		{
+			name: "suggestion-settles", breaks: "P13: anyone's answer closes a question",
+			file: "internal/policy/open.go",
+			old:  `case reply.Suggests, by == ""`,
+			new:  `case by == ""`,
+			pkg:  mailroom, test: "TestService/P13_OnlyTheAskedSettle",
+		},
+		{
+			name: "script-settles", breaks: "P13: a script answers what only the user may",
+			file: "internal/room/check/right.go",
+			old:  `case v.IsUser() && !v.Means.Settles() && q.Open():`,
+			new:  `case false:`,
+			pkg:  mailroom, test: "TestP13_NoScriptSettles",
+		},
+		{
+			name: "open-is-trimmed", breaks: "P13: retention takes a question that is open",
+			file: "internal/room/fold/keep.go",
+			old:  `Unsettled: r.Open() || s.aboutOpen(r) || `,
+			new:  `Unsettled: `,
+			pkg:  mailroom, test: "TestP13_RetentionKeepsWhatIsOpen",
+		},
+		{
+			name: "not-asking", breaks: "P14: nobody sees that an agent is at its client's dialog",
+			file: "internal/room/fold/dialog.go",
+			old:  `if m.State.Live() && len(m.Dialogs) > 0 {`,
+			new:  `if false {`,
+			pkg:  mailroom, test: "TestService/DialogsOfClients",
+		},
+		{
+			name: "answered-twice", breaks: "P14: of two answers the second counts",
+			file: "internal/office/dialog/answer.go",
+			old:  `case e.handed != nil:`,
+			new:  `case false:`,
+			pkg:  "internal/office/dialog", test: "TestAtOnce",
+		},
+		{
+			name: "script-answers", breaks: "P14: a script answers what an agent's client asks",
+			file: "internal/office/caller/dialogs.go",
+			old:  `case !id.Means().IsAct():`,
+			new:  `case false:`,
+			pkg:  "internal/office/daemon", test: "TestP5_OnlyAnActAnswersDialogs",
+		},
+		{
+			name: "script-ends", breaks: "P14: a script ends an agent's dialog unseen",
+			file: "internal/room/check/dialog.go",
+			old:  `case v.Means != "" && v.Means != mail.ByRelay:`,
+			new:  `case false:`,
+			pkg:  mailroom, test: "TestP5_WhoEndsDialogs",
+		},
+		{
+			name: "two-holders", breaks: "P15: two agents hold the same file",
+			file: "internal/room/fold/claim.go",
+			old:  `c.Take[i].Shared, at); found {`,
+			new:  `c.Take[i].Shared, at); found && false {`,
+			pkg:  "internal/room/fold", test: "TestModel",
+		},
+		{
+			name: "claims-outlive", breaks: "P15: nobody can write what a session that ended held",
+			file: "internal/room/fold/claim.go",
+			old:  `case !m.Listed() || !m.State.Live() || m.Session != "" && !m.Live(at):`,
+			new:  `case false:`,
+			pkg:  mailroom, test: "TestService/P15_ClaimsEndWithTheSession",
+		},
+		{
+			name: "lost-and-held-again", breaks: "P15: a session that is heard of again holds what another has taken",
+			file: "internal/room/fold/claim.go",
+			old:  `s.overtake(m, c.Take[i].Target, at)`,
+			new:  `_ = i`,
+			pkg:  "internal/room/fold", test: "TestModel",
+		},
+		{
+			name: "sent-with-another-key", breaks: "P16: what is due is sent again after a crash",
+			file: "internal/room/check/schedule.go",
+			old:  `o.Draft.Key = fmt.Sprintf("later-%s-%d", c.ID, c.At)`,
+			new:  `o.Draft.Key = fmt.Sprintf("later-%s-%d", c.ID, v.Now)`,
+			pkg:  mailroom, test: "TestP16_NotTwice",
+		},
+		{
+			name: "sent-without-right", breaks: "P16: a message is sent in the name of an agent that was retired",
+			file: "internal/room/check/schedule.go",
+			old:  `case m == nil || !m.Listed():`,
+			new:  `case m == nil:`,
+			pkg:  mailroom, test: "TestP16_EndsWithTheRight",
+		},
+		{
+			name: "out-of-order", breaks: "P16: what was due first is sent later",
+			file: "internal/room/fold/schedule.go",
+			old:  `return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Seq, b.Seq))`,
+			new:  `return cmp.Compare(a.Seq, b.Seq)`,
+			pkg:  mailroom, test: "TestP16_SentOnceInOrder",
+		},
+		{
+			name: "text-is-dropped", breaks: "P16: a compaction takes the text of what is still to be sent",
+			file: "internal/room/fold/schedule.go",
+			old:  `return c.Draft != nil && s.Scheduled[c.ID] != nil`,
+			new:  `return false`,
+			pkg:  mailroom, test: "TestP16_SentOnceInOrder",
 		},
 	}
 }
