@@ -104,7 +104,7 @@ func table() []mutation {
 			file: "internal/room/fold/apply.go",
 			old:  `case e.Checkpoint != nil && e.Checkpoint.After+1 == e.Seq:`,
 			new:  `case e.Checkpoint != nil:`,
-			pkg:  "internal/room/fold", test: "TestModel",
+			pkg:  "internal/room/fold", test: "TestLateCheckpoint",
 		},
 		{
 			name: "inbox-reads", breaks: "P4: whoever lists their mail has read it",
