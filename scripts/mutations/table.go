@@ -126,14 +126,14 @@ func table() []mutation {
 			file: "internal/office/gate/identity.go",
 			old:  `case id.name != name:`,
 			new:  `case false:`,
-			pkg:  "internal/office/daemon", test: "TestAuthenticate",
+			pkg:  "internal/office/gate", test: "TestP5_NameAndRoom",
 		},
 		{
 			name: "any-room-will-do", breaks: "P5: the token of one room opens every room",
 			file: "internal/office/gate/identity.go",
 			old:  `case id.room != "" && id.room != room:`,
 			new:  `case false:`,
-			pkg:  "internal/office/daemon", test: "TestAuthenticate",
+			pkg:  "internal/office/gate", test: "TestP5_NameAndRoom",
 		},
 		{
 			name: "orchestrator-by-itself", breaks: "P5: an agent makes itself the orchestrator",
@@ -175,7 +175,7 @@ func table() []mutation {
 			file: "internal/room/fold/apply.go",
 			old:  `h.Registered != 0 && m.HasRole(b.address.Value()) && !r.SettledBy(h):`,
 			new:  `h.Registered != 0 && m.HasRole(b.address.Value()):`,
-			pkg:  mailroom, test: "TestP6_OneTaker",
+			pkg:  mailroom, test: "TestLateReadIsNotArchived",
 		},
 		{
 			name: "lapsed-holder-keeps", breaks: "P6: mail to a role waits for a holder that is gone",
