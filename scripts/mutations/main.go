@@ -1,6 +1,6 @@
 // Command mutations breaks Pennypost on purpose, one line at a time, and reports whether a test notices:
 //
-//	go run ./scripts/mutations [-j N] [NAME...]
+//	go run ./scripts/mutations [-j N] [-v] [NAME...]
 //
 // Each mutation of the table breaks a promise of docs/design.md, and names the test that must fail then. The files of
 // the tree stay as they are: the compiler is given the changed one instead. The command fails unless all are killed.
@@ -42,14 +42,15 @@ const (
 
 func main() {
 	atOnce := flag.Int("j", 2, "how many mutations to try at once")
+	verbose := flag.Bool("v", false, "print what the tests print that kill")
 	flag.Parse()
-	if err := run(flag.Args(), *atOnce); err != nil {
+	if err := run(flag.Args(), *atOnce, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
 		os.Exit(1)
 	}
 }
 
-func run(names []string, atOnce int) error {
+func run(names []string, atOnce int, verbose bool) error {
 	chosen, err := choose(names)
 	if err != nil {
 		return err
@@ -72,6 +73,8 @@ func run(names []string, atOnce int) error {
 			fmt.Printf("%-14s %4.0f s  %-28s %s\n", outcome, time.Since(start).Seconds(), m.name, m.breaks)
 			if outcome != killed {
 				failed = append(failed, m.name)
+			}
+			if outcome != killed || verbose {
 				fmt.Print(why)
 			}
 		})
@@ -101,7 +104,7 @@ func choose(names []string) ([]mutation, error) {
 	return chosen, nil
 }
 
-// try builds the test with the mutation and runs it. What a test that did not fail printed is in why.
+// try builds the test with the mutation and runs it. What the compiler or the test printed is in why.
 func try(m mutation) (outcome, why string) {
 	dir, err := os.MkdirTemp("", "mutation-")
 	if err != nil {
@@ -123,7 +126,7 @@ func try(m mutation) (outcome, why string) {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return killed, ""
+		return killed, string(out)
 	case err != nil:
 		return broken, err.Error() + "\n"
 	case !bytes.Contains(out, []byte("--- PASS: "+m.test+" (")):

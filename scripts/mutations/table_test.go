@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,7 @@ const root = "../.."
 // table stale.
 func TestTable(t *testing.T) {
 	names := make(map[string]bool)
-	suite := stringsIn(t, "internal/mail/mailtest/mailtest.go")
-	tests := make(map[string][]string)
+	tests := make(map[string]known)
 	for _, m := range table() {
 		if names[m.name] {
 			t.Errorf("%s is twice in the table", m.name)
@@ -36,49 +36,44 @@ func TestTable(t *testing.T) {
 		if _, err := parser.ParseFile(token.NewFileSet(), m.file, changed, parser.SkipObjectResolution); err != nil {
 			t.Errorf("%s: it is no Go any more: %v", m.name, err)
 		}
-		if tests[m.pkg] == nil {
+		if tests[m.pkg].tests == nil {
 			tests[m.pkg] = testsIn(t, m.pkg)
 		}
-		test, sub, _ := strings.Cut(m.test, "/")
-		if !slices.Contains(tests[m.pkg], test) || sub != "" && !slices.Contains(suite, sub) {
+		in := tests[m.pkg]
+		parts := strings.Split(m.test, "/")
+		unknown := func(sub string) bool { return !in.texts[strings.ReplaceAll(sub, "_", " ")] && !in.texts[sub] }
+		if !in.tests[parts[0]] || slices.ContainsFunc(parts[1:], unknown) {
 			t.Errorf("%s: %s has no test %s", m.name, m.pkg, m.test)
 		}
 	}
 }
 
-// testsIn returns the names of the tests of a package.
-func testsIn(t *testing.T, pkg string) (names []string) {
+// known has the tests of a package, and the texts by which subtests may be named, with those of the suite of rooms.
+type known struct{ tests, texts map[string]bool }
+
+func testsIn(t *testing.T, pkg string) known {
 	t.Helper()
+	in := known{make(map[string]bool), make(map[string]bool)}
 	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range files {
+	for _, name := range append(files, filepath.Join(root, "internal/mail/mailtest/mailtest.go")) {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
-				names = append(names, f.Name.Name)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				in.tests[n.Name.Name] = in.tests[n.Name.Name] || n.Recv == nil && strings.HasPrefix(n.Name.Name, "Test")
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+					in.texts[text] = true
+				}
 			}
-		}
+			return true
+		})
 	}
-	return names
-}
-
-// stringsIn returns the string literals of a file: a suite names its subtests by them.
-func stringsIn(t *testing.T, name string) (texts []string) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
-			texts = append(texts, strings.Trim(l.Value, `"`))
-		}
-		return true
-	})
-	return texts
+	return in
 }
