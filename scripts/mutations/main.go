@@ -70,7 +70,7 @@ func run(names []string, atOnce int, verbose bool) error {
 			outcome, why := try(m)
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Printf("%-14s %4.0f s  %-28s %s\n", outcome, time.Since(start).Seconds(), m.name, m.breaks)
+			fmt.Printf("%-14s %4.0f s  %-26s %s\n", outcome, time.Since(start).Seconds(), m.name, m.breaks)
 			if outcome != killed {
 				failed = append(failed, m.name)
 			}
@@ -80,7 +80,8 @@ func run(names []string, atOnce int, verbose bool) error {
 		})
 	}
 	trying.Wait()
-	fmt.Printf("%d of %d mutations killed in %.0f s\n", len(chosen)-len(failed), len(chosen), time.Since(began).Seconds())
+	all := len(chosen)
+	fmt.Printf("%d of %d mutations killed in %.0f s\n", all-len(failed), all, time.Since(began).Seconds())
 	if len(failed) > 0 {
 		slices.Sort(failed)
 		return fmt.Errorf("not killed: %s", strings.Join(failed, " "))

@@ -63,7 +63,8 @@ func TestOvertakenForGood(t *testing.T) {
 		s.Apply(&e)
 	}
 	lives := func(after time.Duration, name mail.Name) {
-		apply(after, mail.Event{Agent: &mail.AgentChange{Name: name, Session: "of " + string(name), State: mail.Working}})
+		c := &mail.AgentChange{Name: name, Session: "of " + string(name), State: mail.Working}
+		apply(after, mail.Event{Agent: c})
 	}
 	takes := func(after time.Duration, name mail.Name) {
 		c := mail.Claim{Target: mail.Target{Root: "r", At: "/r", Path: "f"}}

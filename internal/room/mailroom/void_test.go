@@ -14,7 +14,7 @@ import (
 func TestP2_LoserIsNeverKept(t *testing.T) {
 	byKey := func(m *mail.Message, k int) { m.Key = fmt.Sprint("key ", k) }
 	t.Run("keys", func(t *testing.T) { testLoserIsNeverKept(t, byKey, true) })
-	t.Run("keys without an erasure", func(t *testing.T) { testLoserIsNeverKept(t, byKey, false) }) // which drops losers
+	t.Run("keys, not erased", func(t *testing.T) { testLoserIsNeverKept(t, byKey, false) }) // an erasure drops losers
 	t.Run("texts", func(t *testing.T) {
 		testLoserIsNeverKept(t, func(m *mail.Message, k int) { m.Same = fmt.Sprint("text ", k) }, true)
 	})
