@@ -52,3 +52,32 @@ func TestClaimsOfTheKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestOvertakenForGood checks that a claim that another has taken does not come back, even if its session is heard of
+// again by a clock that is behind.
+func TestOvertakenForGood(t *testing.T) {
+	s, began, seq := fold.NewState(policy.TTL{}), mail.TimeOf(time.Unix(1<<30, 0)), mail.Seq(0)
+	apply := func(after time.Duration, e mail.Event) {
+		seq++
+		e.Seq, e.At = seq, began.Add(after)
+		s.Apply(&e)
+	}
+	lives := func(after time.Duration, name mail.Name) {
+		c := &mail.AgentChange{Name: name, Session: "of " + string(name), State: mail.Working}
+		apply(after, mail.Event{Agent: c})
+	}
+	takes := func(after time.Duration, name mail.Name) {
+		c := mail.Claim{Target: mail.Target{Root: "r", At: "/r", Path: "f"}}
+		apply(after, mail.Event{Claim: &mail.ClaimChange{Agent: name, Take: []mail.Claim{c}}})
+	}
+	lives(0, "ann")
+	takes(0, "ann")
+	lives(5*time.Minute, "bob")
+	takes(5*time.Minute, "bob")
+	lives(time.Minute, "ann") // by the clock of its machine
+	for _, after := range []time.Duration{time.Minute, 2 * time.Minute, 6 * time.Minute} {
+		if held := s.Holdings(began.Add(after)); len(held) != 1 || held[0].Agent != "bob" {
+			t.Errorf("after %v held is %+v, want by bob alone", after, held)
+		}
+	}
+}

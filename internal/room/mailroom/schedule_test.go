@@ -112,13 +112,15 @@ func TestP16_NotTwice(t *testing.T) {
 			return o
 		}
 		for range 2 {
-			one, two := dues(f.posts[0]), dues(f.posts[1])
+			one := dues(f.posts[0])
 			if _, err := f.posts[0].view(one.Sender()).Send(t.Context(), one.Draft); err != nil { // and it dies
 				t.Fatal(err)
 			}
+			time.Sleep(time.Second) // whoever is next looks later
+			again, other := dues(f.posts[0]), dues(f.posts[1])
 			var both sync.WaitGroup
-			both.Go(func() { f.posts[0].sendOne(t.Context(), one) })
-			both.Go(func() { f.posts[1].sendOne(t.Context(), two) })
+			both.Go(func() { f.posts[0].sendOne(t.Context(), again) })
+			both.Go(func() { f.posts[1].sendOne(t.Context(), other) })
 			both.Wait()
 			synctest.Wait()
 		}

@@ -149,6 +149,34 @@ func TestSearchIsAScan(t *testing.T) {
 	}
 }
 
+// TestSearchErased checks that the index has nothing of an erased message: its words reveal the text.
+func TestSearchErased(t *testing.T) {
+	w := newWordsRoom(t)
+	w.send("", "the safe opens with zqxwvq")
+	awaitIndex(t, w.room)
+	indexed := func() []mail.Seq {
+		t.Helper()
+		found := w.room.index.Find(find.Parse("zqxwvq"), w.room.index.End(), true)
+		if found == nil {
+			t.Fatal("the index does not know the end of the journal")
+		}
+		places, ok := found.Next(10)
+		if !ok {
+			t.Fatal("the index changes")
+		}
+		return places
+	}
+	if n := len(indexed()); n != 1 {
+		t.Fatalf("the index has %d messages with the word, want 1", n)
+	}
+	if err := w.room.As(mail.User).Erase(t.Context(), w.sent[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if left := indexed(); len(left) > 0 {
+		t.Errorf("after the erasure the index has the word at %v", left)
+	}
+}
+
 // TestSearchBesideRetention checks that a search finds messages acknowledged before it, once, while messages are
 // sent, move to the archive, are indexed, and others are erased.
 func TestSearchBesideRetention(t *testing.T) {
