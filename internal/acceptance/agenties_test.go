@@ -32,8 +32,8 @@ func agentiesItems() []item {
 		{id: "AG-14", says: "agent:ID is one running instance", holds: agDirect},
 		{id: "AG-15", says: "orchestrator is the project's, woken if dormant", holds: agOrchestrator},
 		{id: "AG-16", says: "role:R is one member with that role, in turn", holds: agRole,
-			differs: "The roster decides who has a role. The application's member list, with its effort off, is not part " +
-				"of the mailbox: to exclude a member, do not give it the role."},
+			differs: "The roster decides who has a role. The application's member list, with its effort off, is not " +
+				"part of the mailbox: to exclude a member, do not give it the role."},
 		{id: "AG-17", says: "broadcast is all running agents", holds: agBroadcast},
 		{id: "AG-18", says: "user is the person, for the orchestrator only", holds: agUser,
 			differs: "There is no Chat tab: it appears in the person's inbox (page, terminal, phone)."},
