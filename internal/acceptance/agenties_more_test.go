@@ -17,8 +17,8 @@ func agentiesMore() []item {
 	return []item{
 		{id: "AG-20", says: "the broker is filled from the file at start", holds: agFilled},
 		{id: "AG-21", says: "broker and disk get a message together", holds: agTogether},
-		{id: "AG-22", says: "delivery needs no way over the disk", holds: agNoDisk},
-		{id: "AG-23", says: "agents see what is new by `since`", holds: agNew},
+		{id: "AG-22", says: "delivery does not depend on the disk", holds: agNoDisk},
+		{id: "AG-23", says: "agents see new mail with `since`", holds: agNew},
 		{id: "AG-24", says: "task-done, review-result, question wake the orchestrator", holds: agWakes,
 			also: agWakesOnNews},
 		{id: "AG-25", says: "7 days or 5,000 messages, trimmed at start", holds: agRetention},

@@ -13,7 +13,7 @@ import (
 
 func agentiesItems() []item {
 	return append([]item{
-		{id: "AG-01", says: "each message is appended to mailbox.jsonl at once", holds: agAppended},
+		{id: "AG-01", says: "each message is appended to mailbox.jsonl immediately", holds: agAppended},
 		{id: "AG-02", says: "that file is the source of truth and is not deleted", holds: agSourceOfTruth},
 		{id: "AG-03", says: "the record's fields; optional ones are absent, not null", holds: agFields,
 			also: agAgentID},
@@ -21,22 +21,22 @@ func agentiesItems() []item {
 		{id: "AG-05", says: "createdAt is ISO 8601 in UTC", holds: agTimes},
 		{id: "AG-06", says: "the body is Markdown, metadata any object, kept verbatim", holds: agVerbatim},
 		{id: "AG-07", says: "nine types and no other", holds: agTypes},
-		{id: "AG-08", says: "each type has its directions", holds: agDirections},
+		{id: "AG-08", says: "each type has permitted directions", holds: agDirections},
 		{id: "AG-09", says: "a review-result has a verdict", holds: agVerdict},
 		{id: "AG-10", says: "a task-done says what was done (guidance)", holds: agGuidance},
-		{id: "AG-11", says: "status wakes nobody and shows in the Agents panel", holds: agStatus},
+		{id: "AG-11", says: "status wakes no one and shows in the Agents panel", holds: agStatus},
 		{id: "AG-12", says: "cancel: an agent checks at the start of each tool call", holds: agCancel,
-			differs: "The hook before each tool checks by itself and stops the tool. For scripts it is `pennypost " +
+			differs: "The hook before each tool checks automatically and stops the tool. Scripts use `pennypost " +
 				"wait --type cancel --timeout 0`, which exits with 0 or 4, not 10."},
-		{id: "AG-13", says: "answer: who waits for it goes on", holds: agAnswer},
-		{id: "AG-14", says: "agent:ID is that running instance", holds: agDirect},
-		{id: "AG-15", says: "orchestrator is the project's, woken if it is dormant", holds: agOrchestrator},
+		{id: "AG-13", says: "answer: the waiting agent continues", holds: agAnswer},
+		{id: "AG-14", says: "agent:ID is one running instance", holds: agDirect},
+		{id: "AG-15", says: "orchestrator is the project's, woken if dormant", holds: agOrchestrator},
 		{id: "AG-16", says: "role:R is one member with that role, in turn", holds: agRole,
-			differs: "Who has a role is on the roster. The member list of the application, with its effort off, is " +
-				"not part of the mailbox: a member that is not to be chosen is not given the role."},
-		{id: "AG-17", says: "broadcast is all agents that run now", holds: agBroadcast},
+			differs: "The roster decides who has a role. The application's member list, with its effort off, is not " +
+				"part of the mailbox: to exclude a member, do not give it the role."},
+		{id: "AG-17", says: "broadcast is all running agents", holds: agBroadcast},
 		{id: "AG-18", says: "user is the person, for the orchestrator only", holds: agUser,
-			differs: "There is no Chat tab: the person's inbox (page, terminal, phone) is where it appears."},
+			differs: "There is no Chat tab: it appears in the person's inbox (page, terminal, phone)."},
 		{id: "AG-19", says: "from is orchestrator, agent:ID or user", holds: agFrom},
 	}, agentiesMore()...)
 }

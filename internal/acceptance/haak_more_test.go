@@ -13,7 +13,7 @@ import (
 
 func haakMore() []item {
 	return []item{
-		{id: "HK-21", says: "who has the tag when it looks sees the message", holds: hkTagAtRead},
+		{id: "HK-21", says: "an agent with the tag sees the message when it looks", holds: hkTagAtRead},
 		{id: "HK-22", says: "several tags are a union", holds: hkUnion},
 		{id: "HK-23", says: "four namespaces, no groups, no subscriptions", holds: hkNamespaces},
 		{id: "HK-24", says: "over 1,000 messages, older ones go to the archive", holds: hkArchive},

@@ -18,28 +18,28 @@ import (
 func openaliceItems() []item {
 	return []item{
 		{id: "OA-01", says: "inbox_push{docs?, comments?}, at least one of them", holds: oaPush,
-			differs: "The tool has two arguments more, needs and options, with which a push asks for a decision. " +
-				"Who leaves them out has the document's tool."},
+			differs: "The tool has two more arguments, needs and options, with which a push asks for a decision. " +
+				"Without them it is the document's tool."},
 		{id: "OA-02", says: "only at /mcp/:wsId", holds: oaEndpoint},
 		{id: "OA-03", says: "the agent neither sees nor gives its workspaceId", holds: oaNoForgery,
-			differs: "The token says which workspace it is, not the path alone: a path can be guessed."},
+			differs: "The token identifies the workspace, not the path alone: a path can be guessed."},
 		{id: "OA-04", says: "paths are relative to the workspace's root", holds: oaPaths},
-		{id: "OA-05", says: "documents are shown as they are now", holds: oaLive},
+		{id: "OA-05", says: "documents are shown in their current state", holds: oaLive},
 		{id: "OA-06", says: "comments are Markdown, below the documents", holds: oaOrder},
 		{id: "OA-07", says: "grouped by date, newest first", holds: oaGroups},
 		{id: "OA-08", says: "a row dims once it is opened, and no other", holds: oaDims},
 		{id: "OA-09", says: "trash button and Delete key delete for good", holds: oaDelete, also: oaRowDelete},
 		{id: "OA-10", says: "detail: label, documents, comments", holds: oaDetail, also: oaLarge},
 		{id: "OA-11", says: "the reply bar leads back into the workspace's session", holds: oaReply,
-			differs: "A reply is mail to the workspace's agent, which its hooks hand over. `Open session` brings " +
-				"its terminal to the front, or says the command that resumes it."},
+			differs: "A reply is mail to the workspace's agent, which its hooks deliver. `Open session` brings its " +
+				"terminal to the front, or shows the command that resumes it."},
 		{id: "OA-12", says: "entries.jsonl, one line an entry", holds: oaFile},
 		{id: "OA-13", says: "a delete rewrites the file atomically", holds: oaAtomic},
 		{id: "OA-14", says: "lines that cannot be parsed survive a delete", holds: oaGarbage},
 		{id: "OA-15", says: "GET /api/inbox/history, in pages, newest first", holds: oaHistory},
 		{id: "OA-16", says: "POST /api/inbox/seed, for development only", holds: oaSeed, also: oaSeedThere},
 		{id: "OA-17", says: "the page polls every 20 s", holds: oaPoll,
-			differs: "The page is told at once, by a stream. It polls every 20 s where no stream gets through."},
+			differs: "A stream updates the page immediately. It polls every 20 s if the stream is blocked."},
 		{id: "OA-18", says: "notify_user is legacy, and not for workspaces", holds: oaNotify},
 		{id: "OA-19", says: "the tool says when to push", holds: oaWhen},
 	}

@@ -22,26 +22,26 @@ import (
 func teamsItems() []item {
 	return []item{
 		{id: "CC-01", says: "~/.claude/teams/TEAM/inboxes/AGENT.json", holds: ccLayout},
-		{id: "CC-02", says: "an inbox is an array of all that was sent to its agent", holds: ccArray},
+		{id: "CC-02", says: "an inbox is an array of all mail to its agent", holds: ccArray},
 		{id: "CC-03", says: "from, text, timestamp, read; summary?, color?; no to, no id", holds: ccKeys},
 		{id: "CC-04", says: "the timestamp is ISO 8601 in UTC with milliseconds", holds: ccTimes},
 		{id: "CC-05", says: "plain messages have a summary, protocol messages none", holds: ccSummary},
-		{id: "CC-06", says: "idle_notification at every end of a turn", holds: ccIdle},
+		{id: "CC-06", says: "idle_notification at the end of every turn", holds: ccIdle},
 		{id: "CC-07", says: "shutdown_request, with an id of time and recipient", holds: ccShutdown},
 		{id: "CC-08", says: "shutdown_response with the same id", holds: ccResponse},
-		{id: "CC-09", says: "task_assignment, by itself", holds: ccTask},
+		{id: "CC-09", says: "task_assignment, sent automatically", holds: ccTask},
 		{id: "CC-10", says: "plan_approval_request and its response", holds: ccPlan},
 		{id: "CC-11", says: "a protocol message is JSON in a string of JSON", holds: ccDouble},
 		{id: "CC-12", says: "how to tell what a message is", holds: ccClassify},
 		{id: "CC-13", says: "read is false, and true once it was processed", holds: ccRead},
 		{id: "CC-14", says: "sending is atomic, under a lock", holds: ccAtomic, also: ccWhole},
-		{id: "CC-15", says: "the recipient sees it at its next turn, or at once", holds: ccAtOnce, also: ccLead},
+		{id: "CC-15", says: "the recipient sees it at its next turn, or immediately", holds: ccAtOnce, also: ccLead},
 		{id: "CC-16", says: "color is the sender's; the lead has none", holds: ccColor},
 		{id: "CC-17", says: "messages stay until TeamDelete, which takes everything", holds: ccDelete,
 			differs: "The room keeps its own copy of the mail, because a post office loses none. `team delete " +
-				"--erase` takes that too."},
+				"--erase` removes that too."},
 		{id: "CC-18", says: "a shutdown has two phases, and may be refused", holds: ccTwoPhases},
-		{id: "CC-19", says: "whom a message is for is known by the file", holds: ccRecipient},
+		{id: "CC-19", says: "the file identifies the recipient", holds: ccRecipient},
 	}
 }
 
