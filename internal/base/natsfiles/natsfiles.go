@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,11 +56,11 @@ func Search(dir string, ids []string) (found []string, err error) {
 
 // look searches one part of the files of each account.
 func look(dir, part string, ids []string) (found []string, err error) {
-	wanted := make(map[string][]byte, len(ids))
+	wanted := make(map[string]bool, len(ids))
 	longest := 0
 	for _, id := range ids {
-		wanted[id] = []byte(nats.MsgIdHdr + ": " + id + "\r\n")
-		longest = max(longest, len(wanted[id]))
+		wanted[id] = true
+		longest = max(longest, len(header)+len(id)+len(end))
 	}
 	accounts, err := os.ReadDir(dir)
 	if err != nil {
@@ -75,10 +76,10 @@ func look(dir, part string, ids []string) (found []string, err error) {
 				return err
 			}
 			return search(file, longest, func(text []byte) {
-				for id, header := range wanted {
-					if bytes.Contains(text, header) {
-						found = append(found, id)
-						delete(wanted, id)
+				for id := range idsIn(text) {
+					if wanted[string(id)] {
+						found = append(found, string(id))
+						delete(wanted, string(id))
 					}
 				}
 			})
@@ -88,6 +89,25 @@ func look(dir, part string, ids []string) (found []string, err error) {
 	}
 	slices.Sort(found)
 	return found, nil
+}
+
+var header, end = []byte(nats.MsgIdHdr + ": "), []byte("\r\n")
+
+// idsIn yields the ids of the messages in a part of a file.
+func idsIn(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			_, after, ok := bytes.Cut(text, header)
+			if !ok {
+				return
+			}
+			id, _, ok := bytes.Cut(after, end)
+			if ok && !yield(id) {
+				return
+			}
+			text = after
+		}
+	}
 }
 
 // search calls f with all parts of a file. Consecutive parts overlap by the longest text to find.

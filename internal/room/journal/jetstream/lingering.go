@@ -19,10 +19,11 @@ import (
 // time must suffice.
 const logsKeep = 7 * time.Minute
 
-// How often, and how long, servers are asked to look into their files.
+// How often, and how long, servers are asked to look into their files. What they find for long is asked less often.
 const (
 	searchEvery    = 15 * time.Second
-	searchPatience = 5 * time.Second
+	searchSeldom   = 20 // the most searches in as much time as has passed since the last erasure
+	searchPatience = 10 * time.Second
 )
 
 // lingering lists erased messages whose text may still be in the servers' Raft logs.
@@ -122,7 +123,7 @@ func (l *lingering) settle(now time.Time, away bool) error {
 func (l *lingering) toFind(now time.Time) (ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.searched) < searchEvery {
+	if now.Sub(l.searched) < l.pause(now) {
 		return nil
 	}
 	l.searched = now
@@ -132,6 +133,15 @@ func (l *lingering) toFind(now time.Time) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// pause is the time between two searches. The caller holds mu.
+func (l *lingering) pause(now time.Time) time.Duration {
+	var last mail.Time
+	for _, e := range l.left {
+		last = max(last, e.Erased)
+	}
+	return max(searchEvery, now.Sub(last.Std())/searchSeldom)
 }
 
 // looked notes what a search of the logs has found. all: every server has answered.
@@ -145,7 +155,7 @@ func (l *lingering) looked(ids, found []string, all bool, now time.Time) error {
 	})
 	for i := range l.left {
 		if e := &l.left[i]; slices.ContainsFunc(found, e.has) {
-			e.Until = max(e.Until, mail.TimeOf(now.Add(2*searchEvery)))
+			e.Until = max(e.Until, mail.TimeOf(now.Add(2*l.pause(now))))
 		}
 	}
 	if len(l.left) == before {
