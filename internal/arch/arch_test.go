@@ -104,7 +104,7 @@ var floors = []struct {
 	{"main has no logic", []string{".", "cmd/pennypost", "cmd/pennypost-nats"}},
 	{"who measures depends on what is measured, and nothing on it", []string{
 		"bench", "bench/streams", "bench/machines", "bench/rooms", "bench/scale", "scripts/manifests",
-		"scripts/statements", "scripts/sign",
+		"scripts/statements", "scripts/sign", "scripts/mutations",
 	}},
 }
 
