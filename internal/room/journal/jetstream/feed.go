@@ -22,7 +22,7 @@ const (
 	// all rooms, as it does in a shard with few other rooms: each change of the filters costs the servers as much as
 	// several messages.
 	mostFilters = 50
-	fewOthers   = 100
+	fewOthers   = 16
 	// tapSize is how many messages may wait for a room before the room must read them again itself.
 	tapSize = 1024
 	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent although there is

@@ -66,8 +66,8 @@ func TestFollowsMany(t *testing.T) {
 // they are opened sooner or later, and all again once many are open.
 func TestFollowsSome(t *testing.T) {
 	t.Parallel()
-	servers := natstest.Start(t, 1, natstest.Options{})
-	c, err := Connect(t.Context(), Config{URLs: servers.URLs(), Replicas: 1})
+	servers := natstest.Start(t, 3, natstest.Options{})
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestFollowsSome(t *testing.T) {
 	if !covered(0) {
 		t.Errorf("the only room is followed by name: %v", f.covers)
 	}
-	for i := range 2*fewOthers + 10 {
+	for i := range 3 * mostFilters {
 		subject := c.shardSubject(f.shard) + fmt.Sprintf("other-%d.1.log", i)
 		if _, err := c.js.Publish(t.Context(), subject, nil); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func TestFollowsSome(t *testing.T) {
 	awaitMachines(t, "one room is followed", func() bool { return covered(1) })
 	sends(lab)
 	all := []*Journal{lab}
-	for i := range fewOthers / 2 {
+	for i := range mostFilters {
 		j := open(fmt.Sprint("room-", i))
 		sends(j)
 		if all = append(all, j); i == 5 && !covered(len(all)) {
