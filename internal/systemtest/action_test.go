@@ -76,7 +76,7 @@ func TestAction(t *testing.T) {
 		"the input to is missing": {"TO": " "},
 		"is no https address":     {"URL": "http://post.example.org"},
 		"Invalid URL":             {"URL": "post office"},
-		"the token opens nothing": {"TOKEN": "two words"},
+		"token not valid":         {"TOKEN": "two words"},
 		"nosuch":                  {"TO": "nosuch"},
 		"is not a room name":      {"ROOM": "../.."},
 	} {
