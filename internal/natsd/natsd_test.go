@@ -53,6 +53,9 @@ func (m *machine) begin(t *testing.T) {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("NATS servers: ./test")
+	}
 	dir, err := os.MkdirTemp("/tmp", "ppn") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
