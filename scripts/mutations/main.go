@@ -92,15 +92,15 @@ func run(names []string, atOnce int, verbose bool) error {
 // choose returns the named mutations, or all if none is named.
 func choose(names []string) ([]mutation, error) {
 	if len(names) == 0 {
-		return table(), nil
+		return table, nil
 	}
 	var chosen []mutation
 	for _, name := range names {
-		i := slices.IndexFunc(table(), func(m mutation) bool { return m.name == name })
+		i := slices.IndexFunc(table, func(m mutation) bool { return m.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no mutation %q", name)
 		}
-		chosen = append(chosen, table()[i])
+		chosen = append(chosen, table[i])
 	}
 	return chosen, nil
 }

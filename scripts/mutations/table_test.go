@@ -19,7 +19,7 @@ const root = "../.."
 func TestTable(t *testing.T) {
 	names := make(map[string]bool)
 	tests := make(map[string]known)
-	for _, m := range table() {
+	for _, m := range table {
 		if names[m.name] {
 			t.Errorf("%s is twice in the table", m.name)
 		}

@@ -41,7 +41,7 @@ type Answer struct {
 // Search returns those of some messages that are in the files of a server, whose store directory is dir. If it finds
 // some in the Raft logs, it does not look into the streams, which are larger.
 func Search(dir string, ids []string) (found []string, err error) {
-	for range 5 { // a file that the server deletes while we read may have been written anew, under another name
+	for range 5 { // a file that the server deletes while we read may have been rewritten under another name
 		for _, part := range []string{"_js_", "streams"} {
 			if found, err = look(filepath.Join(dir, "jetstream"), part, ids); err != nil || len(found) > 0 {
 				break
@@ -62,6 +62,7 @@ func look(dir, part string, ids []string) (found []string, err error) {
 		wanted[id] = true
 		longest = max(longest, len(header)+len(id)+len(end))
 	}
+	buffer := make([]byte, longest+1<<20)
 	accounts, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func look(dir, part string, ids []string) (found []string, err error) {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
-			return search(file, longest, func(text []byte) {
+			return search(file, buffer, longest, func(text []byte) {
 				for id := range idsIn(text) {
 					if wanted[string(id)] {
 						found = append(found, string(id))
@@ -110,17 +111,16 @@ func idsIn(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// search calls f with all parts of a file. Consecutive parts overlap by the longest text to find.
-func search(file string, longest int, f func([]byte)) error {
+// search calls f with all parts of a file, read into buffer. Consecutive parts overlap by the longest text to find.
+func search(file string, buffer []byte, longest int, f func([]byte)) error {
 	r, err := durable.Open(file)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	part, kept := make([]byte, longest+1<<20), 0
-	for {
-		n, err := io.ReadFull(r, part[kept:])
-		text := part[:kept+n]
+	for kept := 0; ; {
+		n, err := io.ReadFull(r, buffer[kept:])
+		text := buffer[:kept+n]
 		f(text)
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			return nil
@@ -128,6 +128,6 @@ func search(file string, longest int, f func([]byte)) error {
 		if err != nil {
 			return err
 		}
-		kept = copy(part, text[len(text)-longest:]) // the part is full
+		kept = copy(buffer, text[len(text)-longest:]) // the buffer is full
 	}
 }

@@ -92,8 +92,8 @@ func (f *jsonFile) verify(before, after []byte) error {
 	}
 	is, err := f.rest(after)
 	if err != nil || !alike(was, is) {
-		return mail.Errorf(mail.Internal, "the edit would change something else in the file. Nothing was "+
-			"changed; please report this with the file")
+		return mail.Errorf(mail.Internal, "the edit would change something else in the file. Nothing was changed; "+
+			"please report this with the file")
 	}
 	return nil
 }
@@ -487,9 +487,8 @@ func (f *jsonFile) blank(text []byte) bool {
 
 // explain turns an error of the editor into one that says what to do.
 func explain(err error) error {
-	if syntax, ok := errors.AsType[*jsonc.SyntaxError](err); ok {
-		return mail.Errorf(mail.Invalid, "this is not JSON: %w. The file was not changed; correct it and try "+
-			"again", syntax)
+	if e, ok := errors.AsType[*jsonc.SyntaxError](err); ok {
+		return mail.Errorf(mail.Invalid, "this is not JSON: %w. The file was not changed; correct it and try again", e)
 	}
 	if path, ok := errors.AsType[*jsonc.PathError](err); ok {
 		return mail.Errorf(mail.Invalid, "%w. The file was not changed; correct it and try again", path)

@@ -137,7 +137,7 @@ func TestEraseEverywhere(t *testing.T) {
 		}
 		for _, s := range servers.Servers {
 			if names := holding(t, s.Dir, secret); len(names) > 0 {
-				t.Errorf("it is not said any more, and it stands in %q", names)
+				t.Errorf("it is not said any more, and it is in %q", names)
 			}
 		}
 		return

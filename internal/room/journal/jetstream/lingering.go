@@ -148,7 +148,7 @@ func (l *lingering) pause(now time.Time) time.Duration {
 func (l *lingering) looked(ids, found []string, all bool, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := len(l.left)
+	before := slices.Clone(l.left)
 	l.left = slices.DeleteFunc(l.left, func(e left) bool {
 		seen := !e.Hidden && !e.Pending && len(e.IDs) > 0 && subset(e.IDs, ids)
 		return all && seen && !slices.ContainsFunc(found, e.has)
@@ -158,7 +158,8 @@ func (l *lingering) looked(ids, found []string, all bool, now time.Time) error {
 			e.Until = max(e.Until, mail.TimeOf(now.Add(2*l.pause(now))))
 		}
 	}
-	if len(l.left) == before {
+	until := func(a, b left) bool { return a.Until == b.Until }
+	if slices.EqualFunc(l.left, before, until) {
 		return nil
 	}
 	return l.write(now)

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -135,6 +136,26 @@ func TestLogsAreSearched(t *testing.T) {
 		}
 		if left := search(nil, true); left != nil {
 			t.Errorf("when no server found anything, %q linger", left)
+		}
+	})
+}
+
+// TestFoundOutlivesRestart: what a search has found lingers for the next process, too, until that has searched.
+func TestFoundOutlivesRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "erased.json")
+		l := new(lingering)
+		err := errors.Join(l.open(file), l.add(left{Room: "lab", Message: "stays", IDs: []string{"a"}}, time.Now()))
+		time.Sleep(logsKeep - time.Second)
+		err = errors.Join(err, l.looked([]string{"a"}, []string{"a"}, true, time.Now()))
+		l = new(lingering)
+		err = errors.Join(err, l.open(file))
+		time.Sleep(2 * time.Second)
+		if err = errors.Join(err, l.settle(time.Now(), false)); err != nil {
+			t.Fatal(err)
+		}
+		if l.status(nil) == nil {
+			t.Error("after a restart it is no longer told")
 		}
 	})
 }
