@@ -6,45 +6,54 @@ import (
 	"runtime"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
+	"sync/atomic"
+	"time"
 )
 
-// spareMemory is how much garbage may accumulate, in bytes, before it is collected. By default the collector lets
-// the heap grow to twice the live heap. That is right while the live heap is small; with a room of a million
-// messages it would waste a quarter of a gigabyte.
-const spareMemory = 96 << 20
+// spareMemory is how much garbage may accumulate, in bytes, before it is collected. By default the collector lets the
+// heap grow to twice the live heap. Under load, a small heap would be collected many times a second; with a room of a
+// million messages, a quarter of a gigabyte would be wasted.
+const spareMemory = 64 << 20
 
-// gcPercent returns the collector's setting for a live heap of live bytes. It makes the collector work more often,
-// but at most four times as often as by default.
+// gcPercent returns the collector's setting for a live heap of live bytes: it collects at most four times as often as
+// by default, and at least a quarter as often.
 func gcPercent(live uint64) int {
-	if live <= spareMemory {
-		return 100
-	}
-	return max(25, int(100*spareMemory/live))
+	return max(25, min(int(100*spareMemory/max(live, 1)), 400))
 }
 
-// boundGarbage adjusts the collector after each of its cycles to the live heap, until ctx ends. It does nothing if
-// GOGC is set.
+// restsAfter is how long there must be no collection until unused memory is returned to the system, which by itself
+// takes minutes, or never happens.
+const restsAfter = 5 * time.Second
+
+// boundGarbage adjusts the collector after each of its cycles to the live heap, and returns memory after a burst of
+// work, such as the opening of a large room, until ctx ends. It does nothing if GOGC is set.
 func boundGarbage(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
+	var resting atomic.Bool
+	rest := time.AfterFunc(restsAfter, func() {
+		resting.Store(true)
+		debug.FreeOSMemory() // which is a cycle too
+	})
+	context.AfterFunc(ctx, func() { rest.Stop() })
 	now := 100
 	var adjust func(struct{})
 	adjust = func(struct{}) {
+		if ctx.Err() != nil {
+			return
+		}
 		live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		runtimemetrics.Read(live)
-		next := gcPercent(live[0].Value.Uint64())
-		if ctx.Err() != nil {
-			next = 100
-		}
-		if next != now { // setting it stops the world for a moment
+		if next := gcPercent(live[0].Value.Uint64()); next != now { // setting it stops the world for a moment
 			now = next
 			debug.SetGCPercent(next)
 		}
-		if ctx.Err() == nil {
-			// adjust runs again once the next cycle has found this pointer to be garbage
-			runtime.AddCleanup(new(*int), adjust, struct{}{})
+		if !resting.Swap(false) {
+			rest.Reset(restsAfter)
 		}
+		// adjust runs again once the next cycle has found this pointer to be garbage
+		runtime.AddCleanup(new(*int), adjust, struct{}{})
 	}
 	adjust(struct{}{})
 }

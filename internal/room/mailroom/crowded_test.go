@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // TestP12_OpeningReadsNoTexts checks that a room which is opened only to see what it has for the user reads no texts:
@@ -55,6 +56,43 @@ func TestP12_OpeningReadsNoTexts(t *testing.T) {
 		if got := room.index.End(); got != room.journal.Last() {
 			t.Errorf("a second after something was searched for, the index is at %d, and the room at %d", got,
 				room.journal.Last())
+		}
+	})
+}
+
+// TestIndexWaitsForSenders checks that a busy room is indexed only when it is calm, or when someone searches, which
+// finds everything.
+func TestIndexWaitsForSenders(t *testing.T) {
+	fakeTime(t, func(t *testing.T) {
+		room := reopen(t, newStore(t), "lab", Options{Index: t.TempDir(), Limits: policy.Limits{PerMinute: -1}})
+		defer room.Close()
+		n := 0
+		burst := func() {
+			for range 4 * indexCalm {
+				n++
+				if _, err := room.As("ann").Send(t.Context(), mail.Draft{To: mail.Recipients{"user"},
+					Body: fmt.Sprint("number ", n)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(indexDelay / 2)
+		}
+		first := room.journal.Last()
+		for range 5 {
+			burst()
+		}
+		if got := room.index.End(); got > first {
+			t.Errorf("while many send, the index is at %d, and the room at %d", got, room.journal.Last())
+		}
+		page, err := room.As(mail.User).History(t.Context(), mail.HistoryQuery{Search: fmt.Sprintf(`"number %d"`, n)})
+		if err != nil || len(page.Messages) != 1 {
+			t.Errorf("History = %+v, %v", page, err)
+		}
+		burst()
+		time.Sleep(2 * indexDelay)
+		synctest.Wait()
+		if got := room.index.End(); got != room.journal.Last() {
+			t.Errorf("in a calm room, the index is at %d, and the room at %d", got, room.journal.Last())
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -247,13 +246,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if err != nil {
 		return out, err
 	}
-	if err := r.compact(ctx, compacter, mark, written); err != nil {
-		return out, err
-	}
-	if len(ids) > manySteps*fold.TrimStep {
-		debug.FreeOSMemory() // otherwise its memory is returned only after minutes
-	}
-	return out, nil
+	return out, r.compact(ctx, compacter, mark, written)
 }
 
 // compact makes the journal forget the events that the checkpoint at mark releases. The caller holds keeping.
@@ -271,9 +264,6 @@ func (r *Room) compact(ctx context.Context, compacter journal.Compacter, mark, w
 
 // longestPause prevents a wait as long as a hung disk took.
 const longestPause = 100 * time.Millisecond
-
-// manySteps is more than retention ever takes at a time in a room that it looks after with the usual limits.
-const manySteps = 40
 
 // letGo takes messages out of the mailboxes. Its steps are in the journal, and found again by anyone who opens the
 // room before the others have gone.

@@ -256,6 +256,7 @@ func (r *Room) keepIndex(ctx context.Context) {
 		return err == nil && len(events) > 0 && events[0].Message != nil && is(events[0].Message.ID)
 	})
 	r.awaitEvents(ctx, indexFew)
+	r.awaitCalm(ctx)
 	for ctx.Err() == nil {
 		began, last := time.Now(), r.journal.Last()
 		grown, err := r.index.Grow(func(after mail.Seq) ([]search.Message, mail.Seq, error) {
@@ -271,9 +272,10 @@ func (r *Room) keepIndex(ctx context.Context) {
 			wait = indexAgain
 		case !grown:
 			r.awaitEvents(ctx, 0)
-			wait = indexDelay
+			r.awaitCalm(ctx)
 		case r.journal.Last() > last: // senders come first
 			wait = time.Since(began)
+			r.awaitCalm(ctx)
 		}
 		pause.For(ctx, wait)
 	}
@@ -283,12 +285,27 @@ func (r *Room) keepIndex(ctx context.Context) {
 // or a search runs. After a restart a thousand rooms are opened, and most are only looked at.
 const indexFew = 4096
 
-// The index grows by the messages of a short time, not by each message; and after a failed write it does not retry
-// immediately.
+// The index grows by the messages of a short time, not by each message, and not while more than indexCalm events come
+// in that time, unless more than indexLag are not indexed: a search reads those in half a second. After a failed
+// write it does not retry immediately.
 const (
 	indexDelay = 200 * time.Millisecond
+	indexCalm  = 400
+	indexLag   = 65_536
 	indexAgain = time.Minute
 )
+
+// awaitCalm blocks until few events come, many are not indexed, someone wakes the indexer, or ctx ends.
+func (r *Room) awaitCalm(ctx context.Context) {
+	for busy := true; busy && ctx.Err() == nil; {
+		last := r.journal.Last()
+		if last > r.index.End()+indexLag {
+			return
+		}
+		r.reindex.Await(ctx, indexDelay)
+		busy = r.journal.Last() > last+indexCalm
+	}
+}
 
 // awaitEvents blocks until more than a few events are not indexed, something happens, someone wakes the indexer, or
 // ctx ends.
