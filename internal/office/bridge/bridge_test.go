@@ -357,6 +357,7 @@ func TestFailing(t *testing.T) {
 
 // TestHanging: files that hang delay no one, are reported, and are brought up to date, once, when they answer.
 func TestHanging(t *testing.T) {
+	t.Parallel()
 	var gate sync.Mutex
 	d := newDeskOf(t, hanging(&gate))
 	d.bridge(mail.BridgeBoth)

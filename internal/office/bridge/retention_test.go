@@ -114,6 +114,10 @@ func (f *owing) Write(ctx context.Context, changes []dialect.Change) (int, error
 
 // TestOwedIsKept: the same applies to events that only a part of the files lacks, and to those after them.
 func TestOwedIsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds: ./test")
+	}
+	t.Parallel()
 	kind, first := notes(), mail.Seq(0)
 	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
 		return &owing{noteFiles{file: lines.Open(o.Dir, "notes", 0o600), has: make(map[string]bool)},

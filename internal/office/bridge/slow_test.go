@@ -31,6 +31,9 @@ func (f *slowFiles) Read(ctx context.Context) (dialect.News, error) {
 
 // TestSlowIsNotHanging: a bridge with a long import does not fail, reports that it continues, and finishes.
 func TestSlowIsNotHanging(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 15 seconds: ./test")
+	}
 	t.Parallel()
 	kind, enough := notes(), make(chan struct{})
 	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {

@@ -129,6 +129,9 @@ func pane(t *testing.T) (access *mail.Access, file string) {
 
 // A session is typed to only if the configuration says so, if nothing else works, and if it reported its pane.
 func TestTmuxDoor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a terminal: ./test")
+	}
 	access, file := pane(t)
 	cfg := testConfig(t)
 	cfg.Room.Wake = map[string]config.Wake{"bob": {Tmux: true}, "role:builder": {Exec: []string{"/no/such/command"},

@@ -14,6 +14,9 @@ import (
 // Scheduled mail of a machine whose access is revoked is not sent. While such mail waits, the room stays open, and a
 // start knows of it.
 func TestP16_Revoked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds: ./test")
+	}
 	cfg := testConfig(t)
 	cfg.TLS.Listen = "127.0.0.1:0"
 	r := start(t, Options{Config: cfg})

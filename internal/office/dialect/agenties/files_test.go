@@ -203,6 +203,7 @@ func TestFolded(t *testing.T) {
 }
 
 func TestInward(t *testing.T) {
+	t.Parallel()
 	at := dialecttest.Began.Add(-time.Hour)
 	t.Run("AG-20 AG-02 a file written by hand", func(t *testing.T) {
 		b := newFixture(t)

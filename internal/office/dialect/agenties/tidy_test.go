@@ -93,6 +93,7 @@ func TestRetention(t *testing.T) { // A3, A4, A5
 		}, []string{aged("a", 900*day, true), aged("b", 0, false)}, "ab", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newFixture(t)
 			b.write(mailboxFile, "garbage\n"+strings.Join(c.lines, "")+"torn")
 			var log bytes.Buffer
@@ -238,6 +239,7 @@ func (b *fixture) tree(dir string) map[string]string {
 // The next start finishes one that died between any two of its writes: each state in between is the final one with
 // the later files unchanged.
 func TestTidyCrash(t *testing.T) {
+	t.Parallel()
 	reads := `{"id":"msg_2","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n" +
 		`{"id":"msg_1","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n"
 	lines := aged("msg_1", 9*day, false) + "garbage\n" + aged("msg_2", day, false) + aged("msg_3", 8*day, false)

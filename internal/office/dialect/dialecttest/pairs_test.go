@@ -240,6 +240,7 @@ func (o *office) line(dialect, file string, id mail.ID) object {
 // dialect, in each of its ways. Each message is shown exactly as the list in docs/dialects/README.md promises, to
 // the last member. The room keeps all dialects' files meanwhile.
 func TestPairs(t *testing.T) {
+	t.Parallel()
 	all := parties()
 	for i := range all {
 		for j := range all {

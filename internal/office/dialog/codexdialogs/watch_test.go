@@ -231,6 +231,7 @@ func TestAnswered(t *testing.T) {
 
 // If the person answers in the client's own dialog, nothing is replied.
 func TestAnsweredThere(t *testing.T) {
+	t.Parallel()
 	for want, says := range map[string][]string{
 		"permission allowed": {resolved, falls, completed},
 		"permission denied":  {resolved, declined, falls},
@@ -256,6 +257,7 @@ func closed() bool { return true }
 
 // An answer that comes after another one is reported as having no effect.
 func TestAnsweredThereFirst(t *testing.T) {
+	t.Parallel()
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)},
 		settled: []string{resolved, declined, falls}}
 	o := watch(t, s)
@@ -278,6 +280,7 @@ func TestAnsweredThereFirst(t *testing.T) {
 // A refusal is not reported as effective if the person had already allowed the action in the client: it would still be
 // carried out.
 func TestAllowedThereFirst(t *testing.T) {
+	t.Parallel()
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)}, settled: []string{resolved, falls}}
 	o := watch(t, s)
 	h := o.card()
@@ -306,6 +309,7 @@ func TestSlowRoom(t *testing.T) {
 
 // A dialog that its room rejects, because the room or the agent has gone, is removed from the desk.
 func TestRoomHasGone(t *testing.T) {
+	t.Parallel()
 	for _, code := range []mail.Code{mail.NotFound, mail.Conflict} {
 		s := &server{waits: true, joined: []string{asks(commandMethod, command)}}
 		o := watchFor(t, s, &journal{fails: mail.Errorf(code, "no")})
@@ -344,6 +348,7 @@ func TestHookTold(t *testing.T) {
 
 // An open dialog returns to the desk if a hook, or a process that poses as one, says that it is over.
 func TestHookLies(t *testing.T) {
+	t.Parallel()
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)}}
 	o := watch(t, s)
 	h := o.card()
@@ -380,6 +385,7 @@ func TestOverMeanwhile(t *testing.T) {
 
 // The dialog of an ended session is removed, although its server and request still exist; and no connection stays.
 func TestSessionEnds(t *testing.T) {
+	t.Parallel()
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)}}
 	o := watch(t, s)
 	o.card()

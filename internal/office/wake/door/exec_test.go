@@ -210,6 +210,7 @@ func TestExecOptions(t *testing.T) {
 }
 
 func TestExecHangs(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("no process groups")
 	}
@@ -243,6 +244,7 @@ func TestExecHangs(t *testing.T) {
 
 // A ring succeeded if its command exited with 0, even if a process that the command started lives on with its output.
 func TestExecLeavesSomethingRunning(t *testing.T) {
+	t.Parallel()
 	x, file := command(t, "family")
 	began := time.Now()
 	if err := x.Ring(t.Context(), testRing()); err != nil {

@@ -446,6 +446,9 @@ func apart(t *testing.T) string {
 
 // Text that Enter did not send is not typed again: the same ring presses Enter once more, another one leaves it alone.
 func TestTmuxStuck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds: ./test")
+	}
 	t.Parallel()
 	m := newTerminal(t)
 	c := m.open("claude", "stuck", "")
