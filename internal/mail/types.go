@@ -31,7 +31,7 @@ var typeRules = []TypeRule{
 	{Type: Answer, Help: "to a question", Wakes: WakesRecipient, Ends: true, Colour: "cyan"},
 	{Type: Cancel, Help: "stop, with all that you started", Wakes: WakesEverybody, AboutTask: true, Stops: true,
 		Colour: "red"},
-	{Type: Status, Help: "a progress report", Wakes: WakesNobody, Colour: "faint"},
+	{Type: Status, Help: "a progress report", Wakes: WakesNone, Colour: "faint"},
 	{Type: Custom, Help: "anything else", Wakes: WakesFromUser, Colour: "soft"},
 }
 
@@ -57,7 +57,7 @@ type Waking string
 
 // Values of Waking.
 const (
-	WakesNobody       Waking = "nobody"
+	WakesNone       Waking = "nobody"
 	WakesRecipient    Waking = "its recipient"
 	WakesOrchestrator Waking = "the orchestrator"
 	WakesFromUser     Waking = "an agent that the user writes to"

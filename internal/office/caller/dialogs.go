@@ -70,7 +70,7 @@ func (o *Rooms) allCards(ctx context.Context, q mail.DialogQuery) (cards []mail.
 	for _, h := range held {
 		// A dialog that is being ended disappears once its room knows of the end, not when the desk forgets it a
 		// moment later: a page that asks in between was told by the room, and gets no further event.
-		if o.Asked.Stands(h.ID) || slices.ContainsFunc(known, func(c mail.Card) bool { return c.ID == h.ID }) {
+		if o.Asked.IsOpen(h.ID) || slices.ContainsFunc(known, func(c mail.Card) bool { return c.ID == h.ID }) {
 			cards = append(cards, o.cardOf(&h))
 		}
 	}
@@ -220,7 +220,7 @@ func (o *Rooms) goes(ctx context.Context, h *hook.Held) bool {
 		return true
 	}
 	for until := time.Now().Add(goesTime); time.Now().Before(until); {
-		if stands, known := o.stands(h); !known || !stands || len(o.Asked.Of(h.Client, h.Session)) > 1 {
+		if open, known := o.atDialog(h); !known || !open || len(o.Asked.Of(h.Client, h.Session)) > 1 {
 			return true
 		}
 		if !pause.For(ctx, 20*time.Millisecond) {
@@ -242,7 +242,7 @@ type clientDialogs struct {
 // Settle does not trust a hook that reports the end of a dialog while the client's record says that it is open: a
 // command of the agent may have run it. TendDialogs checks again. With several open, the record does not say which.
 func (d clientDialogs) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how mail.DialogOutcome) error {
-	if stands, known := d.office.stands(h); known && stands && len(d.Of(h.Client, h.Session)) == 1 {
+	if open, known := d.office.atDialog(h); known && open && len(d.Of(h.Client, h.Session)) == 1 {
 		d.Believe(h.ID, how)
 		return nil
 	}
@@ -252,8 +252,8 @@ func (d clientDialogs) Settle(ctx context.Context, svc hook.Service, h *hook.Hel
 	return d.Desk.Settle(ctx, svc, h, how)
 }
 
-// stands reports whether a client's record says that a session is at a dialog; known is false if there is no record.
-func (o *Rooms) stands(h *hook.Held) (stands, known bool) {
+// atDialog reports whether a client's record says that a session is at a dialog; known is false if there is no record.
+func (o *Rooms) atDialog(h *hook.Held) (open, known bool) {
 	s, lives := o.Set.Reach.Sessions.Find(h.Client, h.Session)
 	switch {
 	case !lives:
@@ -262,7 +262,7 @@ func (o *Rooms) stands(h *hook.Held) (stands, known bool) {
 		return o.Set.Reach.Claude.Waits(&s)
 	case h.Client == "copilot":
 		d, known := o.Set.Reach.Copilot.Asks(&s)
-		return d.Stands, known
+		return d.Open, known
 	}
 	return false, false
 }
@@ -275,7 +275,7 @@ func (o *Rooms) noted(h *hook.Held, since time.Time) (d door.CopilotDialog, ok b
 		return d, false
 	}
 	d, known := o.Set.Reach.Copilot.Asks(&s)
-	return d, known && !d.Stands && d.At.After(since)
+	return d, known && !d.Open && d.At.After(since)
 }
 
 // atOnce is how soon Copilot answers by itself when there is no person to ask.
@@ -368,7 +368,7 @@ func (o *Rooms) over(h *hook.Held) (how mail.DialogOutcome, over bool) {
 	if h.Process != "" && !o.Set.Alive(h.Process) {
 		return mail.DialogEnded, true
 	}
-	stands, known := o.stands(h)
+	open, known := o.atDialog(h)
 	if !known {
 		return "", false
 	}
@@ -379,8 +379,8 @@ func (o *Rooms) over(h *hook.Held) (how mail.DialogOutcome, over bool) {
 	if waits && !h.Beside {
 		return "", false // it is drawn when its hook has ended
 	}
-	drawn, since, believed := o.Asked.Seen(h.ID, stands)
-	if stands || time.Since(since) < hooksTime || !drawn && time.Since(h.Opened) < drawnWithin {
+	drawn, since, believed := o.Asked.Seen(h.ID, open)
+	if open || time.Since(since) < hooksTime || !drawn && time.Since(h.Opened) < drawnWithin {
 		return "", false
 	}
 	if drawn && waits && !handed {

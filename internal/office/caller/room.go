@@ -209,13 +209,13 @@ func (s standing) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error)
 	return endingWith(ctx, s.ctx, func(ctx context.Context) (mail.Item, error) { return s.Service.Wait(ctx, q) })
 }
 
-// endingWith runs do, and cancels it when a life ends that stands depends on.
-func endingWith[T any](ctx, stands context.Context, do func(context.Context) (T, error)) (T, error) {
+// endingWith runs do, and cancels it when a life ends that lives depends on.
+func endingWith[T any](ctx, lives context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer life.OnEnd(stands, func(error) { cancel() })()
+	defer life.OnEnd(lives, func(error) { cancel() })()
 	got, err := do(ctx)
-	if why := life.Err(stands); why != nil {
+	if why := life.Err(lives); why != nil {
 		return *new(T), why
 	}
 	return got, err

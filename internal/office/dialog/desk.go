@@ -134,8 +134,8 @@ func (d *Desk) All() []hook.Held {
 	return list
 }
 
-// Stands reports whether a dialog is open here and its end is not being told to its room.
-func (d *Desk) Stands(id mail.ID) bool {
+// IsOpen reports whether a dialog is open here and its end is not being told to its room.
+func (d *Desk) IsOpen(id mail.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.open[id]
@@ -261,7 +261,7 @@ func (d *Desk) Believe(id mail.ID, how mail.DialogOutcome) {
 
 // Seen records whether the client was just seen at a dialog. It returns whether it ever was, since when it is not, and
 // the outcome that Believe recorded.
-func (d *Desk) Seen(id mail.ID, stands bool) (drawn bool, over time.Time, believed mail.DialogOutcome) {
+func (d *Desk) Seen(id mail.ID, open bool) (drawn bool, over time.Time, believed mail.DialogOutcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.open[id]
@@ -269,7 +269,7 @@ func (d *Desk) Seen(id mail.ID, stands bool) (drawn bool, over time.Time, believ
 		return false, time.Time{}, ""
 	}
 	switch {
-	case stands:
+	case open:
 		e.drawn, e.over, e.believed = true, time.Time{}, ""
 	case e.over.IsZero():
 		e.over = time.Now()

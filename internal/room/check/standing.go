@@ -11,8 +11,8 @@ import (
 // machines whose files say the same make one schedule of it, and an entry that the user has taken back is not made
 // again before it changes.
 
-// Stands reports whether an entry of the configuration was obeyed as it is.
-func (v *View) Stands(s *mail.Standing) bool {
+// Obeyed reports whether an entry of the configuration was obeyed as it is.
+func (v *View) Obeyed(s *mail.Standing) bool {
 	known, ok := v.Entries[s.Name]
 	return ok && known.Sum == s.Sum()
 }
@@ -32,7 +32,7 @@ func (v *View) MayStand() error {
 
 // Stand decides that an entry, whose draft was checked, is obeyed from now on.
 func (v *View) Stand(p *Plan, s *mail.Standing) ([]mail.Event, error) {
-	if v.Stands(s) {
+	if v.Obeyed(s) {
 		return nil, nil
 	}
 	due, err := v.firstOf(&s.Draft)

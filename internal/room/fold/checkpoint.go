@@ -201,7 +201,7 @@ func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		s.applySettled(st, at)
 	}
 	s.rebind(c.Bound)
-	s.listAnew()
+	s.relist()
 	s.refileAll(at)
 	s.forgetNames(c)
 }

@@ -16,8 +16,8 @@ func (m *Member) Standing() mail.State {
 	return m.State
 }
 
-// StandsSince returns since when m has been in the state that Standing returns.
-func (m *Member) StandsSince() mail.Time {
+// StateSince returns since when m has been in the state that Standing returns.
+func (m *Member) StateSince() mail.Time {
 	if m.Standing() == mail.Asking {
 		return m.Dialogs[0].Since
 	}
@@ -84,7 +84,7 @@ func (s *State) AtDialogs() (list []*Member) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *Member) int {
-		return cmp.Or(cmp.Compare(a.StandsSince(), b.StandsSince()), ByName(a, b))
+		return cmp.Or(cmp.Compare(a.StateSince(), b.StateSince()), ByName(a, b))
 	})
 	return list
 }

@@ -141,8 +141,8 @@ func (s *State) carriers(a mail.Address) []*Member {
 	return s.Tags[string(a)]
 }
 
-// listAnew rebuilds the lists from the members' records.
-func (s *State) listAnew() {
+// relist rebuilds the lists from the members' records.
+func (s *State) relist() {
 	s.Listed = s.Listed[:0]
 	clear(s.Outlines)
 	clear(s.Bases)

@@ -129,7 +129,7 @@ func (s Sight) Accept(f *Filter, r *Record, now mail.Time) (it mail.Item, ok boo
 	if !f.Matches(&r.Msg, r.Seq) || !f.About(s.State, r) {
 		return it, false
 	}
-	if len(f.Q.States) > 0 && !f.Stands(s.Deliveries(r, now)) {
+	if len(f.Q.States) > 0 && !f.HasState(s.Deliveries(r, now)) {
 		return it, false
 	}
 	it = s.Item(r, f.Reader, now)
@@ -247,8 +247,8 @@ func (f *Filter) About(s *State, r *Record) bool {
 	return f.Agent == nil || r.Sender == f.Agent || r.Reaches(f.Agent) || r.MarksOf(f.Agent) != nil
 }
 
-// Stands reports whether one of a message's deliveries is in a state that the query asks for.
-func (f *Filter) Stands(ds []mail.Delivery) bool {
+// HasState reports whether one of a message's deliveries is in a state that the query asks for.
+func (f *Filter) HasState(ds []mail.Delivery) bool {
 	return len(f.Q.States) == 0 || slices.ContainsFunc(ds, func(d mail.Delivery) bool {
 		return slices.Contains(f.Q.States, d.State)
 	})

@@ -11,7 +11,7 @@ import (
 func (s Sight) Show(m *Member, now mail.Time) mail.Agent {
 	a := mail.Agent{
 		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
-		State: m.Standing(), Since: m.StandsSince(), Task: m.Task, Parent: m.Parent, Client: m.Client,
+		State: m.Standing(), Since: m.StateSince(), Task: m.Task, Parent: m.Parent, Client: m.Client,
 		Aliases:    slices.Clone(m.Aliases),
 		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt,
 		Unread: s.CountUnread(m, now),

@@ -29,11 +29,11 @@ func (s *State) repeats(m *mail.Message) *SameText {
 	if m.Same == "" {
 		return nil
 	}
-	return sameBehind(s.recent, m)
+	return lastAlike(s.recent, m)
 }
 
-// sameBehind returns the last of some messages with the text of m that its post office did not know of.
-func sameBehind(recent []SameText, m *mail.Message) *SameText {
+// lastAlike returns the last of some messages with the text of m that its post office did not know of.
+func lastAlike(recent []SameText, m *mail.Message) *SameText {
 	for i := len(recent) - 1; i >= 0 && recent[i].Seq > m.Checked; i-- {
 		if recent[i].same == m.Same {
 			return &recent[i]
@@ -44,7 +44,7 @@ func sameBehind(recent []SameText, m *mail.Message) *SameText {
 
 // Repeated returns the message that kept m from counting. A checkpoint may have come since.
 func (s *State) Repeated(m *mail.Message) SameText {
-	if first := cmp.Or(sameBehind(s.recent, m), sameBehind(s.formerly, m)); first != nil {
+	if first := cmp.Or(lastAlike(s.recent, m), lastAlike(s.formerly, m)); first != nil {
 		return *first
 	}
 	return SameText{}

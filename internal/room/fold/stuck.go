@@ -107,7 +107,7 @@ func (s Sight) stuckAsking(now mail.Time) (piles []Pile) {
 				}
 			}
 		}
-		piles = append(piles, Pile{To: mail.AgentAddress(m.Name), at: m, since: m.StandsSince(), all: all})
+		piles = append(piles, Pile{To: mail.AgentAddress(m.Name), at: m, since: m.StateSince(), all: all})
 	}
 	return piles
 }

@@ -89,13 +89,13 @@ type Replayer interface {
 	Replay() Cursor
 }
 
-// Behinder is a journal that others may write to as well, and that can append conditionally: after a given event or
+// AfterAppender is a journal that others may write to as well, and that can append conditionally: after a given event or
 // not at all. It is optional, discovered by assertion: the caller is the only writer of a journal without it.
-type Behinder interface {
-	// AppendBehind appends an event as Append does, if the last event has the sequence number after, and returns the
+type AfterAppender interface {
+	// AppendAfter appends an event as Append does, if the last event has the sequence number after, and returns the
 	// new one. ok is false if not: then the event was not appended, or follows others, and Follow returns or will
 	// return the events in between.
-	AppendBehind(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
+	AppendAfter(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
 	// End returns the sequence number of the last event appended by anyone when it was called. Follow may not have
 	// reached it yet.
 	End(ctx context.Context) (mail.Seq, error)

@@ -65,7 +65,7 @@ func (r *Room) archivedItem(rec *fold.ArchivedRecord, f *fold.Filter) (it mail.I
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	it = rec.ArchivedItem()
-	return it, f == nil || f.Stands(it.Deliveries) &&
+	return it, f == nil || f.HasState(it.Deliveries) &&
 		(f.Agent == nil || rec.SentBy(f.Agent) || rec.WasFor(f.Agent))
 }
 

@@ -49,7 +49,7 @@ func (v *view) there(ctx context.Context, id mail.ID) error {
 		return nil
 	}
 	err := missing()
-	others, shared := v.journal.(journal.Behinder)
+	others, shared := v.journal.(journal.AfterAppender)
 	if !shared || mail.CodeOf(err) != mail.NotFound {
 		return err
 	}

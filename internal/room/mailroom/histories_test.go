@@ -163,8 +163,8 @@ func (g *saga) upkeep() {
 		case 0, 1, 2:
 			_, _ = p.trim(ctx, !p.Keeps())
 		case 3, 4:
-			if err := p.compactBehind(ctx); err != nil {
-				g.failf("compactBehind: %v", err)
+			if err := p.compactToMark(ctx); err != nil {
+				g.failf("compactToMark: %v", err)
 			}
 		case 5:
 			p.mu.RLock()

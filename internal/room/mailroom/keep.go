@@ -79,7 +79,7 @@ func (r *Room) Run(ctx context.Context) error {
 				}
 			}
 			_ = r.finishErasures(ctx) // which logs errors
-			if err := r.compactBehind(ctx); err != nil {
+			if err := r.compactToMark(ctx); err != nil {
 				r.opts.Log.Error("not compacted", "room", r.name, "err", err)
 			}
 		case <-minutely.C:
@@ -300,7 +300,7 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 	defer r.gate.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, appliedWithin) // all others wait
 	defer cancel()
-	behind, many := r.journal.(journal.Behinder)
+	behind, many := r.journal.(journal.AfterAppender)
 	many = many && r.opts.Machine != ""
 	for range checkpointTries {
 		if err := r.await(ctx, r.journal.Last()); err != nil {
@@ -318,7 +318,7 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 			}
 			continue
 		}
-		seq, ok, err := behind.AppendBehind(ctx, c.After, e)
+		seq, ok, err := behind.AppendAfter(ctx, c.After, e)
 		switch {
 		case err != nil:
 			return 0, r.unavailable(err)

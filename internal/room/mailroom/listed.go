@@ -33,7 +33,7 @@ func (v *view) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, 
 			q.After = ""
 			among = slices.Clone(among)
 			slices.SortStableFunc(among, func(a, b *fold.Member) int {
-				return cmp.Compare(b.StandsSince(), a.StandsSince())
+				return cmp.Compare(b.StateSince(), a.StateSince())
 			})
 		}
 		for _, m := range among {

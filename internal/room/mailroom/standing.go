@@ -32,13 +32,13 @@ func (r *Room) Stand(ctx context.Context, standing []mail.Standing) (refused map
 
 // stand makes the room obey an entry of the configuration. It is checked now, and again when it is due.
 func (v *view) stand(ctx context.Context, s *mail.Standing) (err error) {
-	stands := false
+	obeyed := false
 	v.check(func(v *check.View) {
-		if stands = v.Stands(s); !stands {
+		if obeyed = v.Obeyed(s); !obeyed {
 			err = v.MayStand()
 		}
 	})
-	if stands || err != nil {
+	if obeyed || err != nil {
 		return err
 	}
 	d := s.Draft

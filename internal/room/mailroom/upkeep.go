@@ -86,9 +86,9 @@ func (r *Room) restFromUpkeep(ctx context.Context) {
 	}
 }
 
-// compactBehind rewrites this machine's file up to the last checkpoint, which another may have written. It waits
+// compactToMark rewrites this machine's file up to the last checkpoint, which another may have written. It waits
 // while the files of this machine's bridges lack an event that has left the mailboxes.
-func (r *Room) compactBehind(ctx context.Context) error {
+func (r *Room) compactToMark(ctx context.Context) error {
 	compacter, ok := r.journal.(journal.Compacter)
 	if !ok || r.opts.Machine == "" {
 		return nil

@@ -260,7 +260,7 @@ func (r *Room) keepIndex(ctx context.Context) {
 	for ctx.Err() == nil {
 		began, last := time.Now(), r.journal.Last()
 		grown, err := r.index.Grow(func(after mail.Seq) ([]search.Message, mail.Seq, error) {
-			return r.textsBehind(ctx, after)
+			return r.textsAfter(ctx, after)
 		})
 		wait := time.Duration(0)
 		r.grows.Store(err == nil)
@@ -331,9 +331,9 @@ const (
 	indexEvents = 4 * indexBatch
 )
 
-// textsBehind returns the first messages after a sequence number, and up to where there are no others.
-func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Message, mail.Seq, error) {
-	here, upTo := r.spotsBehind(after)
+// textsAfter returns the first messages after a sequence number, and up to where there are no others.
+func (r *Room) textsAfter(ctx context.Context, after mail.Seq) ([]search.Message, mail.Seq, error) {
+	here, upTo := r.spotsAfter(after)
 	var out []search.Message
 	n := 0
 	// After the hot ones, or a message that leaves them meanwhile would be in neither.
@@ -363,9 +363,9 @@ func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Messag
 	return slices.CompactFunc(out, func(a, b search.Message) bool { return a.Place == b.Place }), upTo, nil
 }
 
-// spotsBehind returns the first of the messages after a sequence number that are hot or on their way to the archive,
+// spotsAfter returns the first of the messages after a sequence number that are hot or on their way to the archive,
 // and up to where there are no others.
-func (r *Room) spotsBehind(after mail.Seq) (spots []fold.Spot, upTo mail.Seq) {
+func (r *Room) spotsAfter(after mail.Seq) (spots []fold.Spot, upTo mail.Seq) {
 	leaving := r.leavingIn(fold.Reach{After: after})
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -166,7 +166,7 @@ func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
 		return nil, r.err
 	}
 	resp, err := c.roundTrip(ctx, r)
-	if nobodyListens(err) && c.office.start != nil && !r.background {
+	if notListening(err) && c.office.start != nil && !r.background {
 		if err := c.office.start(ctx); err != nil {
 			return nil, err
 		}
@@ -188,10 +188,10 @@ func (c *caller) unreached(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ended(ctx.Err())
 	case errors.Is(err, errBroken), errors.Is(err, errSilent):
-	case nobodyListens(err) && c.office.socket == "":
+	case notListening(err) && c.office.socket == "":
 		return &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
 			"; check there: pennypost status", Err: err}
-	case nobodyListens(err):
+	case notListening(err):
 		return &mail.Error{Code: mail.Unavailable, Msg: "no post office answers at " + c.office.where +
 			"; to start one: pennypost serve", Err: err}
 	case isOther(err):
@@ -304,8 +304,8 @@ func escape(segment string) string {
 // windowsRefused is WSAECONNREFUSED, which Go does not treat as ECONNREFUSED.
 const windowsRefused = syscall.Errno(10061)
 
-// nobodyListens reports whether err means that there is no post office, so that nothing was sent.
-func nobodyListens(err error) bool {
+// notListening reports whether err means that there is no post office, so that nothing was sent.
+func notListening(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windowsRefused) || errors.Is(err, fs.ErrNotExist)
 }
 

@@ -94,7 +94,7 @@ func (v *vigil) ask(turn int) {
 	case errors.Is(err, context.DeadlineExceeded):
 		v.office.transport.CloseIdleConnections() // they are dead: this machine slept, or changed networks
 		v.cancel(errSilent)
-	case nobodyListens(err): // it has ended; its last calls are done, or lost
+	case notListening(err): // it has ended; its last calls are done, or lost
 		v.cancel(errBroken)
 	default:
 		v.timer.Reset(quiet)

@@ -120,7 +120,7 @@ func (c *connection) begin() {
 			}
 			_ = jsonx.UnmarshalLenient(m.Result, &read)
 			if is := read.Thread.Status; is.Type == "idle" || is.Type == "active" {
-				c.stands(s.ID, is)
+				c.setStatus(s.ID, is)
 				c.forget(s.ID, time.Now().Add(-hooksTime))
 			}
 		})
@@ -168,9 +168,9 @@ func (c *connection) told(m *appserver.Message) {
 	t := c.threads[n.Thread]
 	switch {
 	case m.Method == "thread/status/changed":
-		c.stands(n.Thread, n.Status)
+		c.setStatus(n.Thread, n.Status)
 	case m.Method == "thread/closed":
-		c.stands(n.Thread, status{})
+		c.setStatus(n.Thread, status{})
 	case t == nil:
 	case m.Method == "item/started":
 		t.note(&n.Item)
@@ -210,8 +210,8 @@ func (t *thread) note(i *item) {
 	}
 }
 
-// stands records the status of a thread. A thread is joined while it waits for its person.
-func (c *connection) stands(id string, s status) {
+// setStatus records the status of a thread. A thread is joined while it waits for its person.
+func (c *connection) setStatus(id string, s status) {
 	waits := slices.Contains(s.Flags, "waitingOnApproval") || slices.Contains(s.Flags, "waitingOnUserInput")
 	t := c.threads[id]
 	switch {

@@ -12,8 +12,8 @@ import (
 
 // CopilotDialog is the state of a session's dialogs according to its log.
 type CopilotDialog struct {
-	// Stands says that a dialog is open, or that the hook before one is running.
-	Stands bool
+	// Open says that a dialog is open, or that the hook before one is running.
+	Open bool
 	// How and when the last dialog ended; "": none has.
 	How mail.DialogOutcome
 	At  time.Time
@@ -58,7 +58,7 @@ func asking(log []byte) (d CopilotDialog) {
 			d.How, d.At, d.Nobody = mail.DialogEnded, e.At, false
 		}
 	}
-	d.Stands = len(open) > 0
+	d.Open = len(open) > 0
 	return d
 }
 

@@ -44,7 +44,7 @@ func TestCopilotAsking(t *testing.T) {
 		"a line is being begun": {[]string{asked, approved[:30]}, true, ""},
 	} {
 		d := asking([]byte(strings.Join(tt.lines, "\n")))
-		if d.Stands != tt.stands || d.How != tt.how || d.Nobody != (name == "nobody there") {
+		if d.Open != tt.stands || d.How != tt.how || d.Nobody != (name == "nobody there") {
 			t.Errorf("%s: %+v; want %t, %q", name, d, tt.stands, tt.how)
 		}
 	}

@@ -68,8 +68,8 @@ func (l letter) Class() string {
 	return ""
 }
 
-// Stands describes the outcome.
-func (l letter) Stands() string {
+// Outcome describes the outcome.
+func (l letter) Outcome() string {
 	switch {
 	case l.Settled != nil:
 		return words.Settled(l.Now, l.Settled)

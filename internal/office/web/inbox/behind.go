@@ -31,8 +31,8 @@ func behindOf(v *page.View, agent mail.Name, self string) behind {
 	return b
 }
 
-// Stands is the CSS class of the waiting agent's letters.
-func (w waiter) Stands() string { return w.View.Stands(w.Room, w.From(), false) }
+// StateClass is the CSS class of the waiting agent's letters.
+func (w waiter) StateClass() string { return w.View.StateClass(w.Room, w.From(), false) }
 
 // Opened lists the agents that wait for the open letter or dialog; empty if none is open.
 func (p *inboxPage) Opened() behind {

@@ -398,9 +398,9 @@ func (p *inboxPage) FocusHref() string {
 	return other.href()
 }
 
-// Stands is the CSS class of the sender's letters.
-func (r deskRow) Stands() string {
-	return r.View.Stands(r.Conversation.Room, r.From, r.Item.Open)
+// StateClass is the CSS class of the sender's letters.
+func (r deskRow) StateClass() string {
+	return r.View.StateClass(r.Conversation.Room, r.From, r.Item.Open)
 }
 
 // WaitBehind is how many agents wait for the asker.

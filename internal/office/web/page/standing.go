@@ -63,9 +63,9 @@ func (v *View) fleet(room mail.RoomName, part mail.FleetPart) mail.Fleet {
 	return got
 }
 
-// Stands is the CSS class of an agent's letters: asks, works, idle or gone; "me" for the user. An agent asks if it
+// StateClass is the CSS class of an agent's letters: asks, works, idle or gone; "me" for the user. An agent asks if it
 // has a dialog open, or if it only waits for the user's answer.
-func (v *View) Stands(room mail.RoomName, who mail.Address, asks bool) string {
+func (v *View) StateClass(room mail.RoomName, who mail.Address, asks bool) string {
 	name := who.Signer()
 	if name == mail.User {
 		return "me"

@@ -249,7 +249,7 @@ type answering struct {
 type verdict struct {
 	of   answerCase
 	ids  []string
-	none bool // AppendBehind reports another event there
+	none bool // AppendAfter reports another event there
 	err  error
 }
 
@@ -286,7 +286,7 @@ func (a *answering) do(t *testing.T, op, word string) (v verdict) {
 		_, v.err = a.journal.Append(t.Context(), events...)
 		return v
 	}
-	_, ok, err := a.journal.AppendBehind(t.Context(), a.journal.Last(), events[0])
+	_, ok, err := a.journal.AppendAfter(t.Context(), a.journal.Last(), events[0])
 	v.none, v.err = !ok && err == nil, err
 	return v
 }

@@ -17,8 +17,8 @@ import (
 // archive, with which the room was moved to the servers. If interrupted then, the copy is fetched again.
 const fetchingName = "fetching"
 
-// fetchAnew removes a partly fetched copy and its archive. The stream has all of it.
-func fetchAnew(dir string) error {
+// removePartialCopy removes a partly fetched copy and its archive. The stream has all of it.
+func removePartialCopy(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, fetchingName)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -97,7 +97,7 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 		return 0, err
 	}
 	if now.end != end {
-		return 0, errNotBehind
+		return 0, errNotAfter
 	}
 	return last, nil
 }
@@ -269,7 +269,7 @@ func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 			lost, end, expect = lost[len(f.texts):], end+mail.Seq(len(f.texts)), uint64(last)
 			continue
 		}
-		if errors.Is(err, errNotBehind) {
+		if errors.Is(err, errNotAfter) {
 			if err = l.look(ctx, j.cluster.nc); err == nil {
 				err = look(end, l.end)
 				end, expect = l.end, uint64(l.end)

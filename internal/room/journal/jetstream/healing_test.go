@@ -204,8 +204,8 @@ func notRestoredBehindOthers(t *testing.T, h *healing) {
 	dir, texts := h.copyOf(notes(5)...)
 	since := []byte(`"at":1,"agent":{"name":"eve"}`)
 	stream := h.fill("lab", texts[0], texts[1], since)
-	if err := h.detached("lab", dir).restore(t.Context(), stream, 2); !errors.Is(err, errNotBehind) {
-		t.Errorf("restore = %v, want %v", err, errNotBehind)
+	if err := h.detached("lab", dir).restore(t.Context(), stream, 2); !errors.Is(err, errNotAfter) {
+		t.Errorf("restore = %v, want %v", err, errNotAfter)
 	}
 	h.wantStream("not put back", stream, texts[0], texts[1], since)
 }

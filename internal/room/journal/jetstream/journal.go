@@ -22,7 +22,7 @@ var (
 	_ journal.Replayer  = (*Journal)(nil)
 	_ journal.Compacter = (*Journal)(nil)
 	_ journal.Verifier  = (*Journal)(nil)
-	_ journal.Behinder  = (*Journal)(nil)
+	_ journal.AfterAppender  = (*Journal)(nil)
 	_ journal.Reopener  = (*Journal)(nil)
 	_ journal.Prover    = (*Journal)(nil)
 )
@@ -91,7 +91,7 @@ type Journal struct {
 func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options) (*Journal, error) {
 	opts.Copy = true
 	began := time.Now()
-	if err := fetchAnew(dir); err != nil {
+	if err := removePartialCopy(dir); err != nil {
 		return nil, err
 	}
 	local, err := jsonl.Open(dir, opts)

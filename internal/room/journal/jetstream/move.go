@@ -70,7 +70,7 @@ func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (
 		return 0, fmt.Errorf("compare room %s with its copy on the servers: %w", room, err)
 	}
 	if !same { // the files have changed since; perhaps they were repaired
-		if l, err = c.berthAnew(ctx, room); err != nil {
+		if l, err = c.reberth(ctx, room); err != nil {
 			return 0, err
 		}
 	}
@@ -101,8 +101,8 @@ func (c *Cluster) berth(ctx context.Context, room string) (*lane, error) {
 	return l, nil
 }
 
-// berthAnew is berth that abandons the earlier copy.
-func (c *Cluster) berthAnew(ctx context.Context, room string) (*lane, error) {
+// reberth is berth that abandons the earlier copy.
+func (c *Cluster) reberth(ctx context.Context, room string) (*lane, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	h, err := c.home(ctx, room)

@@ -44,16 +44,16 @@ func (j *Journal) Append(ctx context.Context, events ...mail.Event) (mail.Seq, e
 	return j.append(ctx, nil, events)
 }
 
-// AppendBehind implements journal.Behinder.
-func (j *Journal) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
+// AppendAfter implements journal.AfterAppender.
+func (j *Journal) AppendAfter(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
 	seq, err := j.append(ctx, &after, []mail.Event{e})
-	if errors.Is(err, errNotBehind) {
+	if errors.Is(err, errNotAfter) {
 		return 0, false, nil
 	}
 	return seq, err == nil && seq == after+1, err
 }
 
-// End implements journal.Behinder.
+// End implements journal.AfterAppender.
 func (j *Journal) End(ctx context.Context) (mail.Seq, error) {
 	if err := j.cluster.Trouble(); err != nil {
 		return 0, err
@@ -65,7 +65,7 @@ func (j *Journal) End(ctx context.Context) (mail.Seq, error) {
 	return l.end, nil
 }
 
-var errNotBehind = errors.New("there are events after that sequence number")
+var errNotAfter = errors.New("there are events after that sequence number")
 
 func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Event) (mail.Seq, error) {
 	if err := ctx.Err(); err != nil {

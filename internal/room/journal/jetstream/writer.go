@@ -187,8 +187,8 @@ func (j *Journal) final(err error, f *flight, sure bool) error {
 			return j.notSent(err)
 		}
 	case of.Code == codeWrongLast || of.Code == codeHasIDs:
-		if j.isNotBehind(f, sure) {
-			return errNotBehind
+		if j.isNotAfter(f, sure) {
+			return errNotAfter
 		}
 	case !of.passing() && sure:
 		return j.refused(of)
@@ -196,8 +196,8 @@ func (j *Journal) final(err error, f *flight, sure bool) error {
 	return nil
 }
 
-// isNotBehind reports whether a batch that the servers refused because of the event before it must not be appended.
-func (j *Journal) isNotBehind(f *flight, sure bool) bool {
+// isNotAfter reports whether a batch that the servers refused because of the event before it must not be appended.
+func (j *Journal) isNotAfter(f *flight, sure bool) bool {
 	if f.assumed && j.local.Last() <= *f.behind {
 		return false // the message before it may be erased: ask the servers
 	}
@@ -308,7 +308,7 @@ func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (
 	here := j.lastPoint()
 	switch {
 	case l.end != place-1, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
-		return 0, false, &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
+		return 0, false, &failure{Code: codeWrongLast, Text: errNotAfter.Error()}
 	case here.Place != place-1: // the copy will reach it in a moment
 		return 0, false, &failure{Code: codeInFlight, Text: "the copy is behind"}
 	}

@@ -126,12 +126,12 @@ func TestManyMachines(t *testing.T) {
 		}
 	}
 	told.check(t, got)
-	if _, ok, err := journals[0].AppendBehind(t.Context(), mail.Seq(n-1), note("late")); ok || err != nil {
-		t.Errorf("AppendBehind(%d) = %v, %v, though there are %d", n-1, ok, err, n)
+	if _, ok, err := journals[0].AppendAfter(t.Context(), mail.Seq(n-1), note("late")); ok || err != nil {
+		t.Errorf("AppendAfter(%d) = %v, %v, though there are %d", n-1, ok, err, n)
 	}
-	if at, ok, err := journals[1].AppendBehind(t.Context(), mail.Seq(n), note("behind")); at != mail.Seq(n+1) || !ok ||
+	if at, ok, err := journals[1].AppendAfter(t.Context(), mail.Seq(n), note("behind")); at != mail.Seq(n+1) || !ok ||
 		err != nil {
-		t.Errorf("AppendBehind(%d) = %d, %v, %v", n, at, ok, err)
+		t.Errorf("AppendAfter(%d) = %d, %v, %v", n, at, ok, err)
 	}
 }
 
@@ -157,12 +157,12 @@ func TestBehindWhileOthersWrite(t *testing.T) {
 	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); {
 		asked++
 		after := writer.Last()
-		at, ok, err := writer.AppendBehind(ctx, after, note("behind"))
+		at, ok, err := writer.AppendAfter(ctx, after, note("behind"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if ok && at != after+1 {
-			t.Fatalf("AppendBehind(%d) is at %d, and says that nothing is between", after, at)
+			t.Fatalf("AppendAfter(%d) is at %d, and says that nothing is between", after, at)
 		}
 		if ok {
 			taken = append(taken, at)

@@ -34,21 +34,21 @@ func testAppendNothing(t *testing.T, b *fixture) {
 	}
 }
 
-func testBehind(t *testing.T, b *fixture) {
-	j, ok := b.Journal.(journal.Behinder)
+func testAppendAfter(t *testing.T, b *fixture) {
+	j, ok := b.Journal.(journal.AfterAppender)
 	if !ok {
 		t.Skip("this journal has one writer")
 	}
 	all := b.add(message(1), message(2))
 	last := b.Last()
 	for _, after := range []mail.Seq{0, last - 1, last + 1} {
-		if _, ok, err := j.AppendBehind(b.context(), after, message(3)); ok || err != nil {
-			t.Errorf("AppendBehind %d, the last being %d, = %v, %v; want no", after, last, ok, err)
+		if _, ok, err := j.AppendAfter(b.context(), after, message(3)); ok || err != nil {
+			t.Errorf("AppendAfter %d, the last being %d, = %v, %v; want no", after, last, ok, err)
 		}
 	}
-	place, ok, err := j.AppendBehind(b.context(), last, message(4))
+	place, ok, err := j.AppendAfter(b.context(), last, message(4))
 	if place <= last || !ok || err != nil {
-		t.Fatalf("AppendBehind the last, %d, = %d, %v, %v; want it done", last, place, ok, err)
+		t.Fatalf("AppendAfter the last, %d, = %d, %v, %v; want it done", last, place, ok, err)
 	}
 	e := message(4)
 	e.Seq = place

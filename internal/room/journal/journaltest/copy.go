@@ -11,7 +11,7 @@ import (
 var (
 	_ journal.Journal   = (*Copy)(nil)
 	_ journal.Compacter = (*Copy)(nil)
-	_ journal.Behinder  = (*Copy)(nil)
+	_ journal.AfterAppender  = (*Copy)(nil)
 )
 
 // Machine is a disk with a copy of a store, like a post office's copy of a shared stream. Compaction on one machine
@@ -129,21 +129,21 @@ func (c *Copy) Append(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 	return place, err
 }
 
-// AppendBehind implements journal.Behinder.
-func (c *Copy) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
+// AppendAfter implements journal.AfterAppender.
+func (c *Copy) AppendAfter(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
 	c.appends.RLock()
 	defer c.appends.RUnlock()
 	if err := c.reaches(); err != nil {
 		return 0, false, err
 	}
-	place, ok, err := c.shared.AppendBehind(ctx, after, e)
+	place, ok, err := c.shared.AppendAfter(ctx, after, e)
 	if ok {
 		err = c.copied(place)
 	}
 	return place, ok, err
 }
 
-// End implements journal.Behinder.
+// End implements journal.AfterAppender.
 func (c *Copy) End(ctx context.Context) (mail.Seq, error) {
 	if err := c.reaches(); err != nil {
 		return 0, err

@@ -20,7 +20,7 @@ func Run(t *testing.T, open Opener) {
 		{"Append", testAppend},
 		{"AppendNothing", testAppendNothing},
 		{"AppendRefused", testAppendRefused},
-		{"Behind", testBehind},
+		{"Behind", testAppendAfter},
 		{"Reopen", testReopen},
 		{"LiveEqualsReplay", testLiveEqualsReplay},
 		{"ConcurrentWriters", testConcurrentWriters},

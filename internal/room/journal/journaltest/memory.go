@@ -15,7 +15,7 @@ import (
 var (
 	_ journal.Journal   = (*Memory)(nil)
 	_ journal.Compacter = (*Memory)(nil)
-	_ journal.Behinder  = (*Memory)(nil)
+	_ journal.AfterAppender  = (*Memory)(nil)
 )
 
 // Store is the storage of journals in memory, as a disk is for files: it outlives them, so a journal can be closed and
@@ -75,8 +75,8 @@ func (m *Memory) Append(ctx context.Context, events ...mail.Event) (mail.Seq, er
 	return m.appendLocked(events...)
 }
 
-// AppendBehind implements journal.Behinder.
-func (m *Memory) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
+// AppendAfter implements journal.AfterAppender.
+func (m *Memory) AppendAfter(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
 	}
@@ -90,7 +90,7 @@ func (m *Memory) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event)
 	return place, err == nil, err
 }
 
-// End implements journal.Behinder.
+// End implements journal.AfterAppender.
 func (m *Memory) End(context.Context) (mail.Seq, error) { return m.Last(), nil }
 
 func (m *Memory) appendLocked(events ...mail.Event) (mail.Seq, error) {
