@@ -57,7 +57,7 @@ type Waking string
 
 // Values of Waking.
 const (
-	WakesNone       Waking = "nobody"
+	WakesNone         Waking = "nobody"
 	WakesRecipient    Waking = "its recipient"
 	WakesOrchestrator Waking = "the orchestrator"
 	WakesFromUser     Waking = "an agent that the user writes to"

@@ -89,8 +89,8 @@ type Replayer interface {
 	Replay() Cursor
 }
 
-// AfterAppender is a journal that others may write to as well, and that can append conditionally: after a given event or
-// not at all. It is optional, discovered by assertion: the caller is the only writer of a journal without it.
+// AfterAppender is a journal that others may write to as well, and that can append conditionally: after a given event
+// or not at all. It is optional, discovered by assertion: the caller is the only writer of a journal without it.
 type AfterAppender interface {
 	// AppendAfter appends an event as Append does, if the last event has the sequence number after, and returns the
 	// new one. ok is false if not: then the event was not appended, or follows others, and Follow returns or will

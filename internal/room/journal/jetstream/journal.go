@@ -18,13 +18,13 @@ import (
 )
 
 var (
-	_ journal.Journal   = (*Journal)(nil)
-	_ journal.Replayer  = (*Journal)(nil)
-	_ journal.Compacter = (*Journal)(nil)
-	_ journal.Verifier  = (*Journal)(nil)
-	_ journal.AfterAppender  = (*Journal)(nil)
-	_ journal.Reopener  = (*Journal)(nil)
-	_ journal.Prover    = (*Journal)(nil)
+	_ journal.Journal       = (*Journal)(nil)
+	_ journal.Replayer      = (*Journal)(nil)
+	_ journal.Compacter     = (*Journal)(nil)
+	_ journal.Verifier      = (*Journal)(nil)
+	_ journal.AfterAppender = (*Journal)(nil)
+	_ journal.Reopener      = (*Journal)(nil)
+	_ journal.Prover        = (*Journal)(nil)
 )
 
 // files are the methods that the copy serves by itself. Compaction leaves the stream unchanged, which keeps

@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	_ journal.Journal   = (*Copy)(nil)
-	_ journal.Compacter = (*Copy)(nil)
-	_ journal.AfterAppender  = (*Copy)(nil)
+	_ journal.Journal       = (*Copy)(nil)
+	_ journal.Compacter     = (*Copy)(nil)
+	_ journal.AfterAppender = (*Copy)(nil)
 )
 
 // Machine is a disk with a copy of a store, like a post office's copy of a shared stream. Compaction on one machine

@@ -13,9 +13,9 @@ import (
 )
 
 var (
-	_ journal.Journal   = (*Memory)(nil)
-	_ journal.Compacter = (*Memory)(nil)
-	_ journal.AfterAppender  = (*Memory)(nil)
+	_ journal.Journal       = (*Memory)(nil)
+	_ journal.Compacter     = (*Memory)(nil)
+	_ journal.AfterAppender = (*Memory)(nil)
 )
 
 // Store is the storage of journals in memory, as a disk is for files: it outlives them, so a journal can be closed and
