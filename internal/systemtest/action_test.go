@@ -12,6 +12,7 @@ import (
 // TestAction sends mail as a step of a workflow does (action.yml), whatever its inputs contain, and reports wrong
 // inputs.
 func TestAction(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip(err)

@@ -21,9 +21,9 @@ import (
 // door, and none succeeds.
 func TestHostileTexts(t *testing.T) { attackTexts(t, 100) }
 
-// TestAttackTexts is TestHostileTexts with a thousand.
 var attack = flag.Bool("attack", false, "send all generated texts through every door")
 
+// TestAttackTexts is TestHostileTexts with a thousand.
 func TestAttackTexts(t *testing.T) {
 	if !*attack {
 		t.Skip("TestHostileTexts sends fewer; ./test attack sends all")

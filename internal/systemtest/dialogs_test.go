@@ -216,6 +216,7 @@ func tokenIn(text string) string {
 // TestP14_NoForgedEnd: messages from an agent's shell in place of its hooks do not remove a dialog from the desk
 // while its client shows it; nor does a made-up dialog stay.
 func TestP14_NoForgedEnd(t *testing.T) {
+	t.Parallel()
 	s := newTheatre(t)
 	a, b := s.client("asker"), s.client("other")
 	card := a.asks()

@@ -139,6 +139,7 @@ const cleanSend = `$CLEAN "$PP" send --to user --body "$BODY"`
 // TestP5_Gate tries the lines of the table in docs/security.md with real processes: where a process may speak as the
 // user, and where it may not, whatever it says.
 func TestP5_Gate(t *testing.T) {
+	t.Parallel()
 	t.Run("here", func(t *testing.T) { tryGate(t, newTheatre(t), false) })
 	t.Run("on a machine that has joined", func(t *testing.T) { tryGate(t, joinedTheatre(t), true) })
 }

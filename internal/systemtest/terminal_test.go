@@ -244,6 +244,7 @@ func (o *office) answers(t *testing.T, room string) []string {
 
 // TestTerminal uses the full-screen view as a person does, and compares the screens with the documentation.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	o := newDesk(t)
 	w := openTerminal(t, o, binary)
 	w.pictured("focus", "1 of 2", "• 8080 is free", "9090  as in CI")
