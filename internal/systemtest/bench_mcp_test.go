@@ -53,6 +53,8 @@ type stdioClient struct {
 
 func newStdioClient(b *testing.B, o *benchOffice, version, agent string) *stdioClient {
 	cmd := o.command("mcp", "--as", agent)
+	// by its token: one process that runs two agents needs it
+	cmd.Env = append(cmd.Env, "PENNYPOST_TOKEN="+o.token(b, agent))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
