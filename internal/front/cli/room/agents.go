@@ -63,7 +63,7 @@ func newRoster(a *app, cmd *cobra.Command) *cobra.Command {
 		cli.Flag{Into: (*string)(&q.After), Name: "after",
 			About:    "only agents after this `NAME`, for the next part of a list",
 			Complete: a.CompleteAgent},
-		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most this many agents, up to 1000"})
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` agents, up to 1000; default 1000"})
 }
 
 func completeState(more ...string) cobra.CompletionFunc {

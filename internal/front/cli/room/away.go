@@ -42,7 +42,7 @@ func newAway(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: a.CompleteAgent,
 	},
-		cli.Flag{Into: &f.For, Name: "for", About: "how long, such as 30m or 2h; at most 24h: `TIME`"},
+		cli.Flag{Into: &f.For, Name: "for", About: "be away for this `TIME`, such as 30m or 2h; at most 24h"},
 		cli.Flag{Into: &f.Back, Name: "back", About: "you are back"})
 }
 

@@ -97,7 +97,7 @@ func newSend(a *app) *cobra.Command {
 			About: "send it repeatedly, on a cron `LINE`: \"0 9 * * mon-fri\""},
 		cli.Flag{Into: &f.later.until, Name: "until", About: "with --every: not after this `TIME`"},
 		cli.Flag{Into: &f.later.zone, Name: "zone",
-			About: "with --every: time zone of LINE, as in `ZONE` Europe/Berlin; default: this machine's"})
+			About: "with --every: the time `ZONE` of LINE, such as Europe/Berlin; default: this machine's"})
 }
 
 func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
