@@ -67,7 +67,7 @@ type Journal interface {
 	// the journal: the number was not assigned yet, or the event was archived, dropped or erased. Compaction and
 	// erasure may run meanwhile; an event erased before the call is never returned. The events may be shared with
 	// cursors: they must not be changed.
-	Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
+	Read(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error)
 
 	// Close waits for appends under way, then frees everything. Cursors return ErrClosed. Closing again does nothing.
 	Close() error
@@ -95,7 +95,7 @@ type AfterAppender interface {
 	// AppendAfter appends an event as Append does, if the last event has the sequence number after, and returns the
 	// new one. ok is false if not: then the event was not appended, or follows others, and Follow returns or will
 	// return the events in between.
-	AppendAfter(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
+	AppendAfter(ctx context.Context, after mail.Seq, event mail.Event) (seq mail.Seq, ok bool, err error)
 	// End returns the sequence number of the last event appended by anyone when it was called. Follow may not have
 	// reached it yet.
 	End(ctx context.Context) (mail.Seq, error)
@@ -143,7 +143,7 @@ type Compacter interface {
 	ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error)
 
 	// ArchivedAt returns those of the events with the given sequence numbers that are archived, in order, each once.
-	ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
+	ArchivedAt(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error)
 }
 
 // Verifier is a journal whose files can be checked and can be damaged. It is optional, discovered by assertion.

@@ -16,11 +16,11 @@ import (
 
 // texts returns the messages at spots as the journal has them, or else the archive; nil for those that neither has.
 func (r *Room) texts(ctx context.Context, spots []fold.Spot) ([]*mail.Message, error) {
-	places := make([]mail.Seq, len(spots))
+	seqs := make([]mail.Seq, len(spots))
 	for i, at := range spots {
-		places[i] = at.Seq
+		seqs[i] = at.Seq
 	}
-	events, err := r.journal.Read(ctx, places...)
+	events, err := r.journal.Read(ctx, seqs...)
 	if err != nil {
 		return nil, r.unavailable(err)
 	}

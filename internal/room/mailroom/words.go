@@ -68,14 +68,14 @@ func (v *wordSearch) search(ctx context.Context, f *fold.Filter, n int) (items [
 }
 
 // firstOf cuts a reach to the part that is read first.
-func firstOf(in fold.Reach, places mail.Seq) fold.Reach {
-	if in.Before-in.After <= places {
+func firstOf(in fold.Reach, seqs mail.Seq) fold.Reach {
+	if in.Before-in.After <= seqs {
 		return in
 	}
 	if in.Newest {
-		in.After = in.Before - places
+		in.After = in.Before - seqs
 	} else {
-		in.Before = in.After + places
+		in.Before = in.After + seqs
 	}
 	return in
 }
@@ -134,7 +134,7 @@ func (v *view) look(ctx context.Context, f *fold.Filter, in *fold.Reach, found *
 		last = in.Before
 	}
 	for batch := n + 1; len(items) <= n; batch = min(2*batch, most) {
-		places, ok := found.Next(batch)
+		seqs, ok := found.Next(batch)
 		if !ok {
 			v.wakeIndexer() // it may have turned out to be broken
 			if in.Newest {
@@ -144,12 +144,12 @@ func (v *view) look(ctx context.Context, f *fold.Filter, in *fold.Reach, found *
 			}
 			return items, nil
 		}
-		if len(places) == 0 {
+		if len(seqs) == 0 {
 			break
 		}
-		last = places[len(places)-1]
-		places = slices.DeleteFunc(places, func(p mail.Seq) bool { return p <= in.After || p >= in.Before })
-		some, err := v.lookAt(ctx, f, places)
+		last = seqs[len(seqs)-1]
+		seqs = slices.DeleteFunc(seqs, func(p mail.Seq) bool { return p <= in.After || p >= in.Before })
+		some, err := v.lookAt(ctx, f, seqs)
 		if err != nil {
 			return nil, err
 		}
@@ -162,13 +162,13 @@ func (v *view) look(ctx context.Context, f *fold.Filter, in *fold.Reach, found *
 }
 
 // lookAt returns those of the messages with some sequence numbers that f accepts.
-func (v *view) lookAt(ctx context.Context, f *fold.Filter, places []mail.Seq) (items []mail.Item, err error) {
+func (v *view) lookAt(ctx context.Context, f *fold.Filter, seqs []mail.Seq) (items []mail.Item, err error) {
 	var cold []mail.Seq
 	v.read(func(s *fold.State, now mail.Time) {
-		for _, place := range places {
-			i, hot := s.Order.Search(place)
+		for _, seq := range seqs {
+			i, hot := s.Order.Search(seq)
 			if !hot {
-				cold = append(cold, place)
+				cold = append(cold, seq)
 			} else if it, ok := v.sight(s).Accept(f, s.Order[i], now); ok {
 				items = append(items, it)
 			}
@@ -187,8 +187,8 @@ func (v *view) lookAt(ctx context.Context, f *fold.Filter, places []mail.Seq) (i
 
 // lookAtCold returns those of the messages with some sequence numbers that f accepts and that are in the archive, or
 // on their way there.
-func (r *Room) lookAtCold(ctx context.Context, f *fold.Filter, places []mail.Seq) (items []mail.Item, err error) {
-	events, err := r.eventsAt(ctx, places)
+func (r *Room) lookAtCold(ctx context.Context, f *fold.Filter, seqs []mail.Seq) (items []mail.Item, err error) {
+	events, err := r.eventsAt(ctx, seqs)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +223,8 @@ func (r *Room) lookAtCold(ctx context.Context, f *fold.Filter, places []mail.Seq
 }
 
 // eventsAt returns the events with some sequence numbers, from the journal or its archive.
-func (r *Room) eventsAt(ctx context.Context, places []mail.Seq) ([]mail.Event, error) {
-	events, err := r.journal.Read(ctx, places...)
+func (r *Room) eventsAt(ctx context.Context, seqs []mail.Seq) ([]mail.Event, error) {
+	events, err := r.journal.Read(ctx, seqs...)
 	if err != nil {
 		return nil, r.unavailable(err)
 	}
@@ -232,9 +232,9 @@ func (r *Room) eventsAt(ctx context.Context, places []mail.Seq) ([]mail.Event, e
 	for i := range events {
 		there[events[i].Seq] = true
 	}
-	places = slices.DeleteFunc(slices.Clone(places), func(p mail.Seq) bool { return there[p] })
-	if c, ok := r.journal.(journal.Compacter); ok && len(places) > 0 {
-		archived, err := c.ArchivedAt(ctx, places...)
+	seqs = slices.DeleteFunc(slices.Clone(seqs), func(p mail.Seq) bool { return there[p] })
+	if c, ok := r.journal.(journal.Compacter); ok && len(seqs) > 0 {
+		archived, err := c.ArchivedAt(ctx, seqs...)
 		if err != nil {
 			return nil, r.unavailable(err)
 		}
@@ -251,8 +251,8 @@ func (r *Room) wakeIndexer() {
 // keepIndex makes the index follow the room, until ctx ends. It works concurrently: when it lags, a search reads
 // more.
 func (r *Room) keepIndex(ctx context.Context) {
-	r.index.Check(func(place mail.Seq, is func(mail.ID) bool) bool {
-		events, err := r.eventsAt(ctx, []mail.Seq{place})
+	r.index.Check(func(seq mail.Seq, is func(mail.ID) bool) bool {
+		events, err := r.eventsAt(ctx, []mail.Seq{seq})
 		return err == nil && len(events) > 0 && events[0].Message != nil && is(events[0].Message.ID)
 	})
 	r.awaitEvents(ctx, indexFew)
@@ -342,7 +342,7 @@ func (r *Room) textsAfter(ctx context.Context, after mail.Seq) ([]search.Message
 			return nil, 0, r.unavailable(err)
 		}
 		if m := e.Message; m != nil {
-			out = append(out, search.Message{Place: e.Seq, ID: m.ID, Subject: m.Subject, Body: m.Body})
+			out = append(out, search.Message{Seq: e.Seq, ID: m.ID, Subject: m.Subject, Body: m.Body})
 		}
 		if n++; n == indexEvents || len(out) == indexBatch {
 			upTo = e.Seq
@@ -356,11 +356,11 @@ func (r *Room) textsAfter(ctx context.Context, after mail.Seq) ([]search.Message
 	}
 	for i, s := range here {
 		if m := found[i]; m != nil {
-			out = append(out, search.Message{Place: s.Seq, ID: s.ID, Subject: m.Subject, Body: m.Body})
+			out = append(out, search.Message{Seq: s.Seq, ID: s.ID, Subject: m.Subject, Body: m.Body})
 		}
 	}
-	slices.SortFunc(out, func(a, b search.Message) int { return cmp.Compare(a.Place, b.Place) })
-	return slices.CompactFunc(out, func(a, b search.Message) bool { return a.Place == b.Place }), upTo, nil
+	slices.SortFunc(out, func(a, b search.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	return slices.CompactFunc(out, func(a, b search.Message) bool { return a.Seq == b.Seq }), upTo, nil
 }
 
 // spotsAfter returns the first of the messages after a sequence number that are hot or on their way to the archive,

@@ -160,11 +160,11 @@ func TestSearchErased(t *testing.T) {
 		if found == nil {
 			t.Fatal("the index does not know the end of the journal")
 		}
-		places, ok := found.Next(10)
+		seqs, ok := found.Next(10)
 		if !ok {
 			t.Fatal("the index changes")
 		}
-		return places
+		return seqs
 	}
 	if n := len(indexed()); n != 1 {
 		t.Fatalf("the index has %d messages with the word, want 1", n)

@@ -184,7 +184,7 @@ type Found struct {
 	part   *part
 	asked  bool
 	docs   []uint32 // of the part, those not returned yet
-	places []mail.Seq
+	seqs   []mail.Seq
 	reader reader
 	page   int // the page of messages in reader.buf
 	hashes []uint32
@@ -214,22 +214,22 @@ func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
 	}
 	for _, m := range x.fresh {
 		if q.In(m.text) {
-			f.places = append(f.places, m.place)
+			f.seqs = append(f.seqs, m.seq)
 		}
 	}
 	if newest {
-		slices.Reverse(f.places)
+		slices.Reverse(f.seqs)
 	}
 	return f
 }
 
 // Next returns the sequence numbers of the next messages that may match, up to most of them; none at the end. ok is
 // false if the index has changed: the caller must call Find again, continuing after the last sequence number.
-func (f *Found) Next(most int) (places []mail.Seq, ok bool) {
+func (f *Found) Next(most int) (seqs []mail.Seq, ok bool) {
 	if f.part == nil {
-		n := min(most, len(f.places))
-		places, f.places = f.places[:n], f.places[n:]
-		return places, true
+		n := min(most, len(f.seqs))
+		seqs, f.seqs = f.seqs[:n], f.seqs[n:]
+		return seqs, true
 	}
 	x := f.index
 	x.mu.RLock()
@@ -237,23 +237,23 @@ func (f *Found) Next(most int) (places []mail.Seq, ok bool) {
 	if !slices.Contains(x.parts, f.part) || f.part.broken.Load() {
 		return nil, false
 	}
-	places, err := f.next(most)
+	seqs, err := f.next(most)
 	if err != nil {
 		x.log.Warn("search index rebuilt from an unreadable part on", "from", f.After, "err", err)
 		f.part.broken.Store(true)
 		return nil, false
 	}
-	return places, true
+	return seqs, true
 }
 
-func (f *Found) next(most int) (places []mail.Seq, err error) {
+func (f *Found) next(most int) (seqs []mail.Seq, err error) {
 	if !f.asked {
 		if f.docs, err = f.part.find(&f.reader, planFor(f.query)); err != nil {
 			return nil, err
 		}
 		f.asked, f.hashes = true, windowsOf(f.query)
 	}
-	for len(f.docs) > 0 && len(places) < most {
+	for len(f.docs) > 0 && len(seqs) < most {
 		n := f.docs[0]
 		if f.newest {
 			n = f.docs[len(f.docs)-1]
@@ -274,9 +274,9 @@ func (f *Found) next(most int) (places []mail.Seq, err error) {
 				continue
 			}
 		}
-		places = append(places, d.place)
+		seqs = append(seqs, d.seq)
 	}
-	return places, nil
+	return seqs, nil
 }
 
 // message returns the message with a number.

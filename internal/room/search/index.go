@@ -18,7 +18,7 @@ import (
 
 // Message is the content of a message that the index needs.
 type Message struct {
-	Place         mail.Seq
+	Seq           mail.Seq
 	ID            mail.ID
 	Subject, Body string
 }
@@ -125,7 +125,7 @@ func (x *Index) Clear() {
 
 // Check drops parts that were not made from this room. For each part, fits says whether its last message is the room's
 // message with that sequence number.
-func (x *Index) Check(fits func(place mail.Seq, is func(mail.ID) bool) bool) {
+func (x *Index) Check(fits func(seq mail.Seq, is func(mail.ID) bool) bool) {
 	x.work.Lock()
 	defer x.work.Unlock()
 	defer func() {
@@ -138,7 +138,7 @@ func (x *Index) Check(fits func(place mail.Seq, is func(mail.ID) bool) bool) {
 			continue
 		}
 		last, err := (&Found{part: p, page: -1}).message(p.docs - 1)
-		if err != nil || !fits(last.place, func(id mail.ID) bool { return hashID(id) == last.id }) {
+		if err != nil || !fits(last.seq, func(id mail.ID) bool { return hashID(id) == last.id }) {
 			x.log.Warn("search index does not match the room; rebuilt", "from", p.after, "err", err)
 			x.dropFrom(i)
 			return
@@ -198,8 +198,8 @@ func (x *Index) take(messages []Message, upTo mail.Seq) (left []Message) {
 	for len(messages) > 0 && bytes < freshBytes {
 		m := messages[0]
 		text := slices.Clip(find.Text(nil, m.Subject, m.Body))
-		more, bytes = append(more, fresh{doc{place: m.Place, id: hashID(m.ID)}, text}), bytes+len(text)
-		messages, end = messages[1:], m.Place
+		more, bytes = append(more, fresh{doc{seq: m.Seq, id: hashID(m.ID)}, text}), bytes+len(text)
+		messages, end = messages[1:], m.Seq
 	}
 	if len(messages) == 0 {
 		end = upTo

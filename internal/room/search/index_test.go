@@ -36,11 +36,11 @@ func newWorld(t *testing.T) *world {
 func (w *world) open() {
 	last := mail.Seq(0)
 	if n := len(w.messages); n > 0 {
-		last = w.messages[n-1].Place
+		last = w.messages[n-1].Seq
 	}
 	w.index = Open(w.dir, last, slog.New(slog.DiscardHandler))
-	w.index.Check(func(place mail.Seq, is func(mail.ID) bool) bool {
-		return slices.ContainsFunc(w.messages, func(m Message) bool { return m.Place == place && is(m.ID) })
+	w.index.Check(func(seq mail.Seq, is func(mail.ID) bool) bool {
+		return slices.ContainsFunc(w.messages, func(m Message) bool { return m.Seq == seq && is(m.ID) })
 	})
 }
 
@@ -55,13 +55,13 @@ func (w *world) grow() {
 	for {
 		grown, err := w.index.Grow(func(after mail.Seq) ([]Message, mail.Seq, error) {
 			i, _ := slices.BinarySearchFunc(w.messages, after+1, func(m Message, p mail.Seq) int {
-				return int(m.Place) - int(p)
+				return int(m.Seq) - int(p)
 			})
 			some := w.messages[i:min(len(w.messages), i+200)]
 			if len(some) == 0 {
 				return nil, after, nil
 			}
-			return some, some[len(some)-1].Place, nil
+			return some, some[len(some)-1].Seq, nil
 		})
 		if err != nil {
 			w.Fatal(err)
@@ -73,7 +73,7 @@ func (w *world) grow() {
 }
 
 // find returns the messages that the index keeps, from at on. Like a room, it starts again when the index has changed.
-func (w *world) find(typed string, at mail.Seq, newest bool) (places []mail.Seq) {
+func (w *world) find(typed string, at mail.Seq, newest bool) (seqs []mail.Seq) {
 	w.Helper()
 	for range 100 {
 		f := w.index.Find(find.Parse(typed), at, newest)
@@ -83,8 +83,8 @@ func (w *world) find(typed string, at mail.Seq, newest bool) (places []mail.Seq)
 		}
 		some, ok := f.Next(10)
 		for ; ok && len(some) > 0; some, ok = f.Next(10) {
-			places = append(places, some...)
-			if at = places[len(places)-1]; newest {
+			seqs = append(seqs, some...)
+			if at = seqs[len(seqs)-1]; newest {
 				at--
 			}
 		}
@@ -93,7 +93,7 @@ func (w *world) find(typed string, at mail.Seq, newest bool) (places []mail.Seq)
 			w.grow()
 			continue
 		case newest && f.After == 0 || !newest && f.UpTo == w.index.End():
-			return places
+			return seqs
 		}
 		if at = f.UpTo; newest {
 			at = f.After
@@ -107,19 +107,19 @@ func (w *world) find(typed string, at mail.Seq, newest bool) (places []mail.Seq)
 func (w *world) check(typed string) (others int) {
 	w.Helper()
 	q := find.Parse(typed)
-	places := w.find(typed, 0, false)
+	seqs := w.find(typed, 0, false)
 	newest := w.find(typed, w.index.End(), true)
-	if slices.Reverse(newest); !slices.Equal(places, newest) {
-		w.Fatalf("%q: oldest first %d are left in, newest first %d", typed, places, newest)
+	if slices.Reverse(newest); !slices.Equal(seqs, newest) {
+		w.Fatalf("%q: oldest first %d are left in, newest first %d", typed, seqs, newest)
 	}
-	if !slices.IsSorted(places) {
-		w.Errorf("%q: %d are not in order", typed, places)
+	if !slices.IsSorted(seqs) {
+		w.Errorf("%q: %d are not in order", typed, seqs)
 	}
 	for i, m := range w.messages {
-		_, left := slices.BinarySearch(places, m.Place)
+		_, left := slices.BinarySearch(seqs, m.Seq)
 		switch has := q.In(w.texts[i]); {
 		case has && !left:
-			w.Fatalf("%q: the message at %d is left out: %q", typed, m.Place, m.Body)
+			w.Fatalf("%q: the message at %d is left out: %q", typed, m.Seq, m.Body)
 		case left && !has:
 			others++
 		}
@@ -127,7 +127,7 @@ func (w *world) check(typed string) (others int) {
 	return others
 }
 
-func (w *world) last() mail.Seq { return w.messages[len(w.messages)-1].Place }
+func (w *world) last() mail.Seq { return w.messages[len(w.messages)-1].Seq }
 
 func (w *world) add(c *searchtest.Corpus, n int) {
 	for range n {
@@ -136,11 +136,11 @@ func (w *world) add(c *searchtest.Corpus, n int) {
 }
 
 func (w *world) send(subject, body string) {
-	place := mail.Seq(3)
+	seq := mail.Seq(3)
 	if len(w.messages) > 0 {
-		place += w.last()
+		seq += w.last()
 	}
-	w.messages = append(w.messages, Message{place, mail.ID(fmt.Sprint("m", place)), subject, body})
+	w.messages = append(w.messages, Message{seq, mail.ID(fmt.Sprint("m", seq)), subject, body})
 	w.texts = append(w.texts, find.Text(nil, subject, body))
 }
 
@@ -244,9 +244,9 @@ func TestDamage(t *testing.T) {
 		"half written": func(w *world, files []string) {
 			w.write(filepath.Join(w.dir, "1.tmp"), []byte("something"))
 		},
-		"another place": func(w *world, files []string) { os.Rename(files[0], filepath.Join(w.dir, nameOf(1, 99))) },
-		"another's":     func(w *world, files []string) { w.write(files[1], w.read(files[0])) },
-		"a directory":   func(w *world, files []string) { os.Remove(files[1]); os.Mkdir(files[1], 0o700) },
+		"another seq": func(w *world, files []string) { os.Rename(files[0], filepath.Join(w.dir, nameOf(1, 99))) },
+		"another's":   func(w *world, files []string) { w.write(files[1], w.read(files[0])) },
+		"a directory": func(w *world, files []string) { os.Remove(files[1]); os.Mkdir(files[1], 0o700) },
 		"other format": func(w *world, files []string) {
 			b := w.read(files[1])
 			b[6]++
@@ -274,7 +274,7 @@ func TestDamage(t *testing.T) {
 		},
 		"of another room": func(w *world, files []string) {
 			for i := range w.messages {
-				w.messages[i] = Message{w.messages[i].Place, w.messages[i].ID + "'", "", "another one"}
+				w.messages[i] = Message{w.messages[i].Seq, w.messages[i].ID + "'", "", "another one"}
 				w.texts[i] = find.Text(nil, "", "another one")
 			}
 		},
@@ -342,7 +342,7 @@ func TestLargeMessages(t *testing.T) {
 	text := strings.Repeat("0123456789abcdef", freshBytes/16/4)
 	var step []Message
 	for i := range 40 {
-		step = append(step, Message{Place: mail.Seq(i + 1), ID: mail.ID(fmt.Sprint("m", i)), Body: text})
+		step = append(step, Message{Seq: mail.Seq(i + 1), ID: mail.ID(fmt.Sprint("m", i)), Body: text})
 	}
 	if _, err := w.index.Grow(func(mail.Seq) ([]Message, mail.Seq, error) { return step, 50, nil }); err != nil {
 		t.Fatal(err)
@@ -358,11 +358,11 @@ func TestLargeMessages(t *testing.T) {
 	found := 0
 	for at := mail.Seq(0); at < 50; {
 		f := w.index.Find(find.Parse("cdef0123"), at, false)
-		places, ok := f.Next(100)
+		seqs, ok := f.Next(100)
 		if !ok {
 			t.Fatalf("behind %d", at)
 		}
-		found, at = found+len(places), f.UpTo
+		found, at = found+len(seqs), f.UpTo
 	}
 	if found != len(step) {
 		t.Errorf("%d messages were found of %d", found, len(step))
@@ -376,13 +376,13 @@ func TestAheadOfTheJournal(t *testing.T) {
 	c := searchtest.New(10)
 	w.add(c, freshMessages)
 	if _, err := w.index.Grow(func(mail.Seq) ([]Message, mail.Seq, error) { // receipts follow the last message
-		return w.messages, w.messages[len(w.messages)-1].Place + 1000, nil
+		return w.messages, w.messages[len(w.messages)-1].Seq + 1000, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	w.reopen()
 	w.grow()
-	if n, want := w.index.End(), w.messages[len(w.messages)-1].Place; n != want {
+	if n, want := w.index.End(), w.messages[len(w.messages)-1].Seq; n != want {
 		t.Errorf("the index says that it knows all up to %d; the journal ends at %d", n, want)
 	}
 }
@@ -452,7 +452,7 @@ func TestBesideEachOther(t *testing.T) {
 	for i := 1; i <= 1500; i += 100 {
 		_, err := w.index.Grow(func(after mail.Seq) ([]Message, mail.Seq, error) {
 			some := w.messages[i-1 : i+99]
-			return some, some[99].Place, nil
+			return some, some[99].Seq, nil
 		})
 		if err != nil {
 			t.Fatal(err)

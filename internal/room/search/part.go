@@ -50,7 +50,7 @@ const (
 
 // doc is a message: its sequence number, the hashID of its id, and the offset and length of its print.
 type doc struct {
-	place             mail.Seq
+	seq               mail.Seq
 	id                uint64
 	print, printBytes uint32
 }
@@ -332,7 +332,7 @@ func (w *partWriter) finish(h header, docs []doc) error {
 	for some := range slices.Chunk(docs, docsAPage) {
 		b := w.text[:0]
 		for _, d := range some {
-			b = le.AppendUint64(le.AppendUint64(b, uint64(d.place)), d.id)
+			b = le.AppendUint64(le.AppendUint64(b, uint64(d.seq)), d.id)
 			b = le.AppendUint32(le.AppendUint32(b, d.print), d.printBytes)
 		}
 		if err := w.onPage(b); err != nil {

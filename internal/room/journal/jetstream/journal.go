@@ -33,11 +33,11 @@ type files interface {
 	Last() mail.Seq
 	Follow(after mail.Seq) journal.Cursor
 	Replay() journal.Cursor
-	Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
+	Read(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error)
 	Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error
 	Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error]
 	ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error)
-	ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
+	ArchivedAt(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error)
 	Condition() journal.Condition
 	News(ctx context.Context) ([]journal.News, error)
 	Snapshot(ctx context.Context) (*jsonl.Snapshot, error)

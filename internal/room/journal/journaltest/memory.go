@@ -86,8 +86,8 @@ func (m *Memory) AppendAfter(ctx context.Context, after mail.Seq, e mail.Event) 
 	if m.open() && s.last != after {
 		return 0, false, nil
 	}
-	place, err := m.appendLocked(e)
-	return place, err == nil, err
+	seq, err := m.appendLocked(e)
+	return seq, err == nil, err
 }
 
 // End implements journal.AfterAppender.
@@ -126,7 +126,7 @@ func (m *Memory) Follow(after mail.Seq) journal.Cursor {
 }
 
 // Read implements journal.Journal.
-func (m *Memory) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+func (m *Memory) Read(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error) {
 	if !m.open() {
 		return nil, journal.ErrClosed
 	}
@@ -134,7 +134,7 @@ func (m *Memory) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var events []mail.Event
-	for _, seq := range slices.Compact(slices.Sorted(slices.Values(places))) {
+	for _, seq := range slices.Compact(slices.Sorted(slices.Values(seqs))) {
 		i, found := slices.BinarySearchFunc(s.events, seq, func(e mail.Event, seq mail.Seq) int {
 			return cmp.Compare(e.Seq, seq)
 		})
@@ -298,12 +298,12 @@ func (m *Memory) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, 
 }
 
 // ArchivedAt implements journal.Compacter.
-func (m *Memory) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+func (m *Memory) ArchivedAt(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error) {
 	if !m.open() {
 		return nil, journal.ErrClosed
 	}
 	return slices.DeleteFunc(m.inOrder(false), func(e mail.Event) bool {
-		return !slices.Contains(places, e.Seq)
+		return !slices.Contains(seqs, e.Seq)
 	}), ctx.Err()
 }
 

@@ -18,14 +18,14 @@ import (
 )
 
 // wantRead fails the test unless Read returns exactly these events.
-func (b *fixture) wantRead(events []mail.Event, places ...mail.Seq) {
+func (b *fixture) wantRead(events []mail.Event, seqs ...mail.Seq) {
 	b.Helper()
-	got, err := b.Read(b.context(), places...)
+	got, err := b.Read(b.context(), seqs...)
 	if err != nil {
-		b.Fatalf("Read(%d) = %v", places, err)
+		b.Fatalf("Read(%d) = %v", seqs, err)
 	}
 	if diff := cmp.Diff(events, got, cmpopts.EquateEmpty()); diff != "" {
-		b.Fatalf("Read(%d) differs (-want +got):\n%s", places, diff)
+		b.Fatalf("Read(%d) differs (-want +got):\n%s", seqs, diff)
 	}
 }
 
@@ -92,13 +92,13 @@ func testReadBesideCompaction(t *testing.T, b *fixture) {
 		readers.Go(func() {
 			for !done.Load() && !t.Failed() {
 				gone := make(map[mail.Seq]bool)
-				var places []mail.Seq
+				var seqs []mail.Seq
 				for range 20 {
 					i := rnd.IntN(n)
-					places = append(places, all[i].Seq)
+					seqs = append(seqs, all[i].Seq)
 					gone[all[i].Seq] = erased[i].Load()
 				}
-				b.checkRead(all, places, gone)
+				b.checkRead(all, seqs, gone)
 			}
 		})
 	}
@@ -112,9 +112,9 @@ func testReadBesideCompaction(t *testing.T, b *fixture) {
 	readers.Wait()
 }
 
-// checkRead reads places. Those in gone were erased, and those of the first sixty messages may be erased at any time.
-func (b *fixture) checkRead(all []mail.Event, places []mail.Seq, gone map[mail.Seq]bool) {
-	got, err := b.Read(b.context(), places...)
+// checkRead reads seqs. Those in gone were erased, and those of the first sixty messages may be erased at any time.
+func (b *fixture) checkRead(all []mail.Event, seqs []mail.Seq, gone map[mail.Seq]bool) {
+	got, err := b.Read(b.context(), seqs...)
 	if err != nil {
 		b.Errorf("Read = %v", err)
 	}
@@ -128,7 +128,7 @@ func (b *fixture) checkRead(all []mail.Event, places []mail.Seq, gone map[mail.S
 			b.Errorf("Read returned %d, which was erased before", e.Seq)
 		}
 	}
-	for _, seq := range places {
+	for _, seq := range seqs {
 		if !there[seq] && seq > 60 && fateBySubject(all[seq-1]) == journal.Keep {
 			b.Errorf("Read did not return %d, which is kept", seq)
 		}

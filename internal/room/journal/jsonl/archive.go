@@ -83,7 +83,7 @@ func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle
 	}
 	there := make(map[mail.Seq]uint32)
 	err := scan(f, firstLine(f), size, func(l line) error {
-		if seq, _, err := check(l.text); err == nil && add.places.has(seq) {
+		if seq, _, err := check(l.text); err == nil && add.seqs.has(seq) {
 			there[seq] = crcOf(l.text)
 		}
 		return nil
@@ -101,12 +101,12 @@ func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle
 // bundle holds lines for one file of the archive, in sequence.
 type bundle struct {
 	pieces []piece
-	places placeRanges
+	seqs   seqRanges
 }
 
 func (b *bundle) add(seq mail.Seq, l piece) {
 	b.pieces = addPiece(b.pieces, l)
-	b.places = b.places.with(seq, seq)
+	b.seqs = b.seqs.with(seq, seq)
 }
 
 // without returns the pieces without the given lines, each a sequence number and crc. Another event with the same
@@ -158,7 +158,7 @@ func (j *Journal) undoArchive() error {
 	if !j.halfArchived {
 		return nil
 	}
-	hot, err := j.places()
+	hot, err := j.seqs()
 	if err != nil {
 		return err
 	}
@@ -203,9 +203,9 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	return f.Sync()
 }
 
-// places returns the sorted sequence numbers of the main file's events, and of its stubs for events that are not
+// seqs returns the sorted sequence numbers of the main file's events, and of its stubs for events that are not
 // archived.
-func (j *Journal) places() (places []mail.Seq, err error) {
+func (j *Journal) seqs() (seqs []mail.Seq, err error) {
 	f := j.main()
 	size, err := f.Size()
 	if err != nil {
@@ -213,21 +213,21 @@ func (j *Journal) places() (places []mail.Seq, err error) {
 	}
 	err = scan(f, firstLine(f), size, func(l line) error {
 		if it, _, err := inspect(l.text); err == nil && it.gone != archived {
-			places = append(places, it.seq)
+			seqs = append(seqs, it.seq)
 		}
 		return nil
 	})
-	slices.Sort(places)
-	return places, err
+	slices.Sort(seqs)
+	return seqs, err
 }
 
-// placeRanges are ranges of sequence numbers, in order.
-type placeRanges []placeRange
+// seqRanges are ranges of sequence numbers, in order.
+type seqRanges []placeRange
 
 type placeRange struct{ first, last mail.Seq }
 
 // with adds a range after the others.
-func (r placeRanges) with(first, last mail.Seq) placeRanges {
+func (r seqRanges) with(first, last mail.Seq) seqRanges {
 	if n := len(r); n > 0 && r[n-1].last+1 == first {
 		r[n-1].last = last
 		return r
@@ -235,7 +235,7 @@ func (r placeRanges) with(first, last mail.Seq) placeRanges {
 	return append(r, placeRange{first, last})
 }
 
-func (r placeRanges) has(seq mail.Seq) bool {
+func (r seqRanges) has(seq mail.Seq) bool {
 	_, found := slices.BinarySearchFunc(r, seq, func(r placeRange, seq mail.Seq) int {
 		switch {
 		case r.last < seq:
@@ -249,7 +249,7 @@ func (r placeRanges) has(seq mail.Seq) bool {
 }
 
 // within returns how many sequence numbers from first to last are in the ranges.
-func (r placeRanges) within(first, last mail.Seq) (n mail.Seq) {
+func (r seqRanges) within(first, last mail.Seq) (n mail.Seq) {
 	for _, r := range r {
 		if from, to := max(first, r.first), min(last, r.last); from <= to {
 			n += to - from + 1
@@ -259,7 +259,7 @@ func (r placeRanges) within(first, last mail.Seq) (n mail.Seq) {
 }
 
 // archivedPlaces returns the sequence numbers that the archive accounts for.
-func (j *Journal) archivedPlaces() (r placeRanges, err error) {
+func (j *Journal) archivedPlaces() (r seqRanges, err error) {
 	err = j.eachArchived(func(it item) { r = r.with(it.seq, it.end) })
 	slices.SortFunc(r, func(a, b placeRange) int { return cmp.Compare(a.first, b.first) })
 	return r, err

@@ -81,10 +81,10 @@ func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event,
 }
 
 // ArchivedAt implements journal.Compacter.
-func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
-	keys := make([]uint64, len(places))
-	for i, place := range places {
-		keys[i] = uint64(place)
+func (j *Journal) ArchivedAt(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error) {
+	keys := make([]uint64, len(seqs))
+	for i, seq := range seqs {
+		keys[i] = uint64(seq)
 	}
 	events, err := j.lookUp(ctx, keys)
 	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err

@@ -48,7 +48,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := j.places()
+		got, err := j.seqs()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,10 +18,10 @@ const newName = "mailbox.new"
 type mending struct {
 	// Set by the caller.
 	spare   []spare
-	keepBad bool        // unreadable lines stay
-	given   bool        // spare holds all there is for the missing ranges; change nothing else
-	most    mail.Seq    // later lines were never acknowledged and go, as does a torn one; 0: all lines count
-	archive placeRanges // ranges in the archive, as far as they are needed
+	keepBad bool      // unreadable lines stay
+	given   bool      // spare holds all there is for the missing ranges; change nothing else
+	most    mail.Seq  // later lines were never acknowledged and go, as does a torn one; 0: all lines count
+	archive seqRanges // ranges in the archive, as far as they are needed
 
 	// Results.
 	pieces  []piece

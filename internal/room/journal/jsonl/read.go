@@ -11,8 +11,8 @@ import (
 
 // Read implements journal.Journal. Events in the tail are shared with followers; others are read from the file,
 // neighbours in one read.
-func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
-	left := slices.Compact(slices.Sorted(slices.Values(places)))
+func (j *Journal) Read(ctx context.Context, seqs ...mail.Seq) ([]mail.Event, error) {
+	left := slices.Compact(slices.Sorted(slices.Values(seqs)))
 	events := make([]mail.Event, 0, len(left))
 	for len(left) > 0 {
 		if err := j.stopped(ctx); err != nil {
@@ -27,22 +27,22 @@ func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, e
 	return events, nil
 }
 
-// readSome adds the events with the first n sequence numbers of places, at least one. Between two calls the file may
+// readSome adds the events with the first n sequence numbers of seqs, at least one. Between two calls the file may
 // be replaced, so that a long Read delays no writer.
-func (j *Journal) readSome(places []mail.Seq, events *[]mail.Event) (n int, err error) {
+func (j *Journal) readSome(seqs []mail.Seq, events *[]mail.Event) (n int, err error) {
 	j.swap.RLock()
 	defer j.swap.RUnlock()
 	j.mu.Lock()
-	if places[0] > j.tail.after {
+	if seqs[0] > j.tail.after {
 		defer j.mu.Unlock()
-		for _, seq := range places {
+		for _, seq := range seqs {
 			if found := j.tail.behind(seq - 1); len(found) > 0 && found[0].Seq == seq {
 				*events = append(*events, found[0])
 			}
 		}
-		return len(places), nil
+		return len(seqs), nil
 	}
-	part, n := j.index.part(places, j.size)
+	part, n := j.index.part(seqs, j.size)
 	j.mu.Unlock()
 	if j.file == nil {
 		return 0, j.usable()
@@ -63,7 +63,7 @@ func (j *Journal) readSome(places []mail.Seq, events *[]mail.Event) (n int, err 
 		l, text = cutLine(text, off)
 		off = l.end()
 		seq, err := leadingSeq(l.text)
-		if _, asked := slices.BinarySearch(places[:n], seq); !asked || err != nil {
+		if _, asked := slices.BinarySearch(seqs[:n], seq); !asked || err != nil {
 			continue
 		}
 		it, covered, err := inspect(l.text)
