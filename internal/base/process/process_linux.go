@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ func look(pid int) one {
 	if !ours() {
 		return one{}
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	text, err := read(pid, "stat")
 	// The second field, the program's name, is in parentheses and may contain anything.
 	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if err != nil || open < 0 || shut < open {
@@ -54,12 +55,34 @@ func look(pid int) one {
 	}
 }
 
+// read returns the content of a file of a process below /proc. os.ReadFile makes twice as many system calls, which
+// every hook would wait for.
+func read(pid int, name string) (text []byte, err error) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for {
+		text = slices.Grow(text, 2048)
+		switch n, err := unix.Read(fd, text[len(text):cap(text)]); {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return text, nil
+		default:
+			text = text[:len(text)+n]
+		}
+	}
+}
+
 // SetterDir returns the working directory of the nearest program above this one that lacks a variable in its
 // environment, and so has set it for those below; "" if it is unknown.
 func SetterDir(variable string) string {
 	pid := parent()
 	for range maxAncestors {
-		environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+		environ, err := read(pid, "environ")
 		if err != nil || pid <= 1 {
 			return ""
 		}
@@ -97,7 +120,7 @@ func (p one) exe() string {
 
 // args returns the command line with which a process was started; nil if it is unknown.
 func (p one) args() []string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
+	text, err := read(p.pid, "cmdline")
 	if err != nil || len(text) == 0 {
 		return nil
 	}
@@ -106,7 +129,7 @@ func (p one) args() []string {
 
 // Environ returns the environment ("NAME=value") with which a process was started; nil if it is unknown.
 func Environ(pid int) []string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	text, err := read(pid, "environ")
 	if err != nil {
 		return nil
 	}
@@ -116,7 +139,7 @@ func Environ(pid int) []string {
 // owner returns the real user id of a process, -1 if it is unknown. The owner of /proc/PID may differ: a process can
 // make it look like root's (prctl(2), PR_SET_DUMPABLE).
 func (p one) owner() int {
-	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
+	text, _ := read(p.pid, "status")
 	_, after, found := bytes.Cut(text, []byte("\nUid:"))
 	fields := bytes.Fields(after[:min(len(after), 80)])
 	if !found || len(fields) == 0 {
