@@ -435,6 +435,16 @@ func ticks(t *testing.T, pid int) int {
 	return user + system
 }
 
+// TestTerminalOfNoPerson holds that a screen to which no person is attached is refused with the reason, and not shown
+// as if the post office were offline.
+func TestTerminalOfNoPerson(t *testing.T) {
+	t.Parallel()
+	w := &terminal{t, newDesk(t)}
+	w.tmux("new-session", "-d", "-s", "w", "-x", "80", "-y", "24", binary+"; sleep 600")
+	t.Cleanup(func() { _ = w.command("kill-server").Run() })
+	w.sees("this process may not be yours")
+}
+
 // TestWithoutTerminal holds the output where no screen can be drawn.
 func TestWithoutTerminal(t *testing.T) {
 	o := newDesk(t)

@@ -65,6 +65,11 @@ func (a *app) desk(ctx context.Context) error {
 	if room == "" {
 		room = keptRoom(ctx, home, office)
 	}
+	// The screen continues while the post office is away, but it has nothing to show to anyone but the person.
+	switch _, err := office.Desk(ctx, mail.DeskQuery{Limit: 1}); mail.CodeOf(err) {
+	case mail.Denied, mail.Unknown:
+		return err
+	}
 	return tui.Run(ctx, tui.Options{Office: office, Room: room, Link: link, Plain: a.Env.Getenv("NO_COLOR") != "",
 		Editor: cmp.Or(a.Env.Getenv("VISUAL"), a.Env.Getenv("EDITOR"), "vi"),
 		Keep:   func(room mail.RoomName) { keepRoom(home, room) }})
