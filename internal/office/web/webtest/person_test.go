@@ -145,6 +145,10 @@ func (p *person) listen(ev any) {
 	case *network.EventLoadingFinished:
 		p.loaded[p.urls[e.RequestID]] += int64(e.EncodedDataLength)
 	}
+	// The frame of a document is in the page's process in a browser without site isolation, and may not run scripts.
+	if strings.HasPrefix(fault, "Blocked script execution in '"+p.site) && strings.Contains(fault, "/doc?") {
+		fault = ""
+	}
 	if fault != "" {
 		p.faults = append(p.faults, fault)
 	}
