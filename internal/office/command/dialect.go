@@ -51,8 +51,8 @@ func findDialect(name string) (*dialect.Dialect, error) {
 	}
 	d, err := dialect.Find(daemon.Dialects(), name)
 	if err != nil || len(d.Endpoints) == 0 {
-		return nil, mail.Errorf(mail.Invalid, "there are no MCP tools of a dialect %q; the dialects with tools are %s", name,
-			dialectNames())
+		return nil, mail.Errorf(mail.Invalid, "there are no MCP tools of a dialect %q; the dialects with tools "+
+			"are %s", name, dialectNames())
 	}
 	return d, nil
 }
