@@ -334,7 +334,7 @@ func TestUpdateKilled(t *testing.T) {
 	for i := range kills {
 		if u.installed(t) == "v1.2.4" {
 			r := u.update("--back")
-			if r.code != 0 { // a post office that the killed update was starting came up meanwhile, and it was told
+			if r.code != 0 { // a post office that the killed update had started came up meanwhile, as it said
 				r = u.update("--back")
 			}
 			if r.code != 0 {

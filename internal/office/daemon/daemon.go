@@ -280,7 +280,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 // run serves until the post office must stop, and stops it.
 func (d *daemon) run(at listen.Listeners) error {
 	defer d.stop()
-	boundGarbage(d.closing)
+	boundGarbage(d.closing, restsAfter)
 	err := cmp.Or(d.openA2A(), d.openEvents())
 	var handler http.Handler
 	var closeHandler func()

@@ -21,13 +21,13 @@ func gcPercent(live uint64) int {
 	return max(25, min(int(100*spareMemory/max(live, 1)), 400))
 }
 
-// restsAfter is how long there must be no collection until unused memory is returned to the system, which by itself
+// restsAfter is how long there must be no collection before unused memory is returned to the system. Without that it
 // takes minutes, or never happens.
 const restsAfter = 5 * time.Second
 
 // boundGarbage adjusts the collector after each of its cycles to the live heap, and returns memory after a burst of
 // work, such as the opening of a large room, until ctx ends. It does nothing if GOGC is set.
-func boundGarbage(ctx context.Context) {
+func boundGarbage(ctx context.Context, restsAfter time.Duration) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 func TestGarbageIsBounded(t *testing.T) {
 	t.Setenv("GOGC", "") // it may be set
 	t.Cleanup(func() { debug.SetGCPercent(100) })
-	boundGarbage(t.Context())
+	boundGarbage(t.Context(), time.Hour)
 	wait := func(what string, ok func(goal, live uint64) bool) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
@@ -33,4 +33,27 @@ func TestGarbageIsBounded(t *testing.T) {
 	held := make([]byte, 4*spareMemory) // none of its pages is ever touched
 	wait("large", func(goal, live uint64) bool { return live > 4*spareMemory && goal < live+5*spareMemory/4 })
 	runtime.KeepAlive(held)
+}
+
+// TestMemoryIsReturned holds that unused memory is returned once after a collection, and that this does not start
+// another round.
+func TestMemoryIsReturned(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Cleanup(func() { debug.SetGCPercent(100) })
+	forced := func() uint32 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.NumForcedGC
+	}
+	before := forced()
+	boundGarbage(t.Context(), 50*time.Millisecond)
+	for deadline := time.Now().Add(20 * time.Second); forced() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no memory was returned")
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	if n := forced() - before; n > 2 { // a collection of another test may still count
+		t.Errorf("memory was returned %d times, though nothing was allocated", n)
+	}
 }
