@@ -50,9 +50,11 @@ func findDialect(name string) (*dialect.Dialect, error) {
 		return nil, nil
 	}
 	d, err := dialect.Find(daemon.Dialects(), name)
-	if err != nil || len(d.Endpoints) == 0 {
-		return nil, mail.Errorf(mail.Invalid, "there are no MCP tools of a dialect %q; the dialects with tools "+
-			"are %s", name, dialectNames())
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Endpoints) == 0 {
+		return nil, mail.Errorf(mail.Invalid, "%s has no MCP tools; %s have", name, dialectNames())
 	}
 	return d, nil
 }
