@@ -119,7 +119,9 @@ const maxMemory = 1 << 20
 
 // export returns every message of a room with its deliveries, in the order of the journal.
 func (w *world) export(d *door, room mail.RoomName) (items []mail.Item, err error) {
-	resp, err := d.open(context.Background(), http.MethodGet, "/rooms/"+string(room)+"/export", nil)
+	ctx, cancel := context.WithTimeout(context.Background(), w.admin.within)
+	defer cancel()
+	resp, err := d.open(ctx, http.MethodGet, "/rooms/"+string(room)+"/export", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -159,8 +159,12 @@ func fits(s marksOf, state mail.DeliveryState) bool {
 	return !s.read && !s.archived
 }
 
-// limit bounds the search for one message; an undecided history is reported, and is no breach.
-const limit = 20 * time.Second
+// limit bounds the search for one message, and limitOfAll that for all; an undecided history is reported, and is no
+// breach.
+const (
+	limit      = 20 * time.Second
+	limitOfAll = 3 * time.Minute
+)
 
 // history collects the operations on one message, or on one message and reader. With several set, post offices of
 // several machines answered.
@@ -207,8 +211,14 @@ func (h *history) look(key string, o op, out heard) {
 
 // check reports the messages whose history no order explains.
 func (h *history) check(found *findings, promise string, model porcupine.Model) (undecided int) {
+	end := time.Now().Add(limitOfAll)
 	for key, ops := range h.of {
-		result := porcupine.CheckOperationsTimeout(model, ops, limit)
+		left := min(limit, time.Until(end))
+		if left <= 0 { // for which porcupine would search without end
+			undecided++
+			continue
+		}
+		result := porcupine.CheckOperationsTimeout(model, ops, left)
 		found.judged(verdict{promise, key, result, model, ops})
 		switch result {
 		case porcupine.Illegal:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +55,7 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 		t.Fatal(err)
 	}
 	w.records = records
+	defer w.guard(t)()
 	w.work(time.Duration(*minutes * float64(time.Minute)))
 	w.check()
 	for _, b := range w.books {
@@ -95,6 +97,32 @@ func setUp(t *testing.T, what, command string) (seed uint64, records string, out
 	}
 	fmt.Fprintf(out, "seed %d; again with: ./test %s --seed %d\nrecords in %s\n", seed, command, seed, records)
 	return seed, records, out
+}
+
+// guard says what a run that is about to exceed its time has found so far, and has the post offices write their
+// goroutines into their logs, whose ends it prints. The function that it returns ends it.
+func (w *world) guard(t *testing.T) (end func()) {
+	deadline, limited := t.Deadline()
+	if !limited {
+		return func() {}
+	}
+	alarm := time.AfterFunc(time.Until(deadline)-time.Minute, func() {
+		w.logf("a minute is left; so far it found:")
+		w.found.mu.Lock()
+		defer w.found.mu.Unlock()
+		for _, b := range w.found.list {
+			w.logf("BROKEN %s: %s", b.promise, b.text)
+		}
+		for _, o := range w.offices {
+			_ = syscall.Kill(o.pid(), syscall.SIGQUIT)
+		}
+		time.Sleep(5 * time.Second)
+		for _, o := range w.offices {
+			text, _ := os.ReadFile(filepath.Join(w.records, o.name+".log"))
+			w.logf("the log of %s ends:\n%s", o.name, text[max(0, len(text)-20_000):])
+		}
+	})
+	return func() { alarm.Stop() }
 }
 
 // clear ends what is left, and keeps the homes if there were findings.

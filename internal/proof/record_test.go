@@ -117,7 +117,7 @@ func (f *findings) judged(v verdict) {
 	f.verdicts = append(f.verdicts, v)
 }
 
-// publish writes the verdicts as JSON Lines, and a picture of the history for each that is not good.
+// publish writes the verdicts as JSON Lines, and a picture of each history that is wrong.
 func (f *findings) publish(dir string) error {
 	return writeLines(filepath.Join(dir, "verdicts.jsonl"), func(enc *json.Encoder) error {
 		for i, v := range f.verdicts {
@@ -128,7 +128,7 @@ func (f *findings) publish(dir string) error {
 				Verdict    string `json:"verdict"` // of porcupine: Ok, Illegal, Unknown
 				Picture    string `json:"picture,omitempty"`
 			}{v.promise, v.about, len(v.history), string(v.result), ""}
-			if v.result != porcupine.Ok {
+			if v.result == porcupine.Illegal {
 				said.Picture = fmt.Sprintf("history-%d.html", i)
 				_, how := porcupine.CheckOperationsVerbose(v.model, v.history, limit)
 				if err := porcupine.VisualizePath(v.model, how, filepath.Join(dir, said.Picture)); err != nil {

@@ -357,16 +357,23 @@ func (w *world) start(all []func(context.Context)) (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// calm is how long after the last fault all work under way may take.
-const calm = 2*time.Minute + 30*time.Second
+// calm is how long after the last fault all work under way may take. Where one part of it has not ended by then, the
+// others are still given a fair while.
+const (
+	calm = 2*time.Minute + 30*time.Second
+	fair = 20 * time.Second
+)
 
 // rest waits until the sleepers have been woken for their mail, the bridge is in step, and the watchers have seen
 // all events.
 func (w *world) rest() {
+	began := time.Now()
 	until := func(promise, what string, lacks func() string) {
+		end := began.Add(max(calm, time.Since(began)+fair))
 		lack := lacks()
-		for end := time.Now().Add(calm); lack != "" && time.Now().Before(end); lack = lacks() {
+		for lack != "" && time.Now().Before(end) {
 			time.Sleep(200 * time.Millisecond)
+			lack = lacks()
 		}
 		if lack != "" {
 			w.found.add(promise, "%v after the last fault still not: %s (%s)", calm, what, lack)
