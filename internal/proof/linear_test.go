@@ -213,12 +213,10 @@ func (h *history) look(key string, o op, out heard) {
 func (h *history) check(found *findings, promise string, model porcupine.Model) (undecided int) {
 	end := time.Now().Add(limitOfAll)
 	for key, ops := range h.of {
-		left := min(limit, time.Until(end))
-		if left <= 0 { // for which porcupine would search without end
-			undecided++
-			continue
+		result := porcupine.Unknown
+		if left := min(limit, time.Until(end)); left > 0 { // without, porcupine would search without end
+			result = porcupine.CheckOperationsTimeout(model, ops, left)
 		}
-		result := porcupine.CheckOperationsTimeout(model, ops, left)
 		found.judged(verdict{promise, key, result, model, ops})
 		switch result {
 		case porcupine.Illegal:

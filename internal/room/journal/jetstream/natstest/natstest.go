@@ -328,9 +328,12 @@ func (s *Server) Log() string {
 	return string(text)
 }
 
+// monitor gives up where a server that is stopped, or stuck, keeps a connection open without an answer.
+var monitor = &http.Client{Timeout: 10 * time.Second}
+
 // Get returns the server's monitoring data at a path such as /varz.
 func (s *Server) Get(path string) ([]byte, error) {
-	resp, err := http.Get("http://" + s.Monitor + path)
+	resp, err := monitor.Get("http://" + s.Monitor + path)
 	if err != nil {
 		return nil, err
 	}
