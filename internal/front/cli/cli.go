@@ -105,7 +105,7 @@ func Main(args []string, env Env, front []Group, linked ...Verb) int {
 	}
 	a.meetFront()
 	root := newRoot(a, args)
-	root.SetArgs(args)
+	root.SetArgs(keyLast(args))
 	err := root.ExecuteContext(context.Background())
 	if a.Office != nil {
 		a.meetOffice(a.Office.Version())
@@ -118,6 +118,22 @@ func Main(args []string, env Env, front []Group, linked ...Verb) int {
 		err = left
 	}
 	return a.finish(err)
+}
+
+// keyLast moves a machine's key that begins with a dash, as one in 64 does, to the end, where it is no flag.
+func keyLast(args []string) []string {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		if _, err := mail.ParseKey(arg); err == nil {
+			return slices.Concat(args[:i], args[i+1:], []string{"--", arg})
+		}
+	}
+	return args
 }
 
 // ForModel records that a model reads the command's output.

@@ -168,3 +168,19 @@ func TestAgo(t *testing.T) {
 		t.Errorf("ago(0) = %q", got)
 	}
 }
+
+// TestKeyLast checks that a machine's key that begins with a dash reaches its command as an argument.
+func TestKeyLast(t *testing.T) {
+	const key = "-sdTEzv1G18p0wWClQfNbc0zWp_IFLKuD5N-h9OWG4Q"
+	for _, tt := range []struct{ args, want string }{
+		{"machines admit m1 " + key, "machines admit m1 -- " + key},
+		{"machines admit m1 " + key + " --json", "machines admit m1 --json -- " + key},
+		{"machines admit m1 -- " + key, "machines admit m1 -- " + key},
+		{"machines admit m1 " + key[1:] + "A", "machines admit m1 " + key[1:] + "A"},
+		{"send --to bob -x", "send --to bob -x"},
+	} {
+		if got := strings.Join(keyLast(strings.Fields(tt.args)), " "); got != tt.want {
+			t.Errorf("%s: %s", tt.args, got)
+		}
+	}
+}

@@ -24,6 +24,7 @@ func (s *State) Reached(places ...mail.Seq) error {
 func (s Sight) Fill(page *mail.Page, m *Member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
 	page.Unread = s.CountUnread(m, now)
 	s.showOpen(page, m)
+	page.Messages = slices.Grow(page.Messages, min(n, page.Unread))
 	bytes := 0
 	for r := range s.Place(m, q, from, now) {
 		if !hasType(q.Types, r.Msg.Type) || from != "" && !SameAddress(from, r.Msg.From) ||

@@ -104,7 +104,10 @@ func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
 			return err
 		}
 		known := len(l.holes)
-		if err := errors.Join(f(l), l.look(ctx, j.cluster.nc)); err != nil || len(l.holes) == known {
+		if err = f(l); err == nil {
+			err = l.checkCount(ctx, j.cluster.nc, known)
+		}
+		if !errors.Is(err, errMiscounted) {
 			return err
 		}
 		if time.Now().After(until) {

@@ -37,12 +37,15 @@ type feed struct {
 	c     *Cluster
 	shard string
 	wants pause.Nudge // the rooms have changed
+	doubt pause.Nudge // the leader has less than was delivered
 
 	mu     sync.Mutex
 	taps   []*tap
 	rooms  int             // how many the shard has
-	covers map[string]bool // the rooms that the consumer delivers, by base; nil: none yet
+	inbox  *inbox          // of the consumer; nil: there is none
+	covers map[string]bool // the rooms that the consumer delivers, by base
 	all    bool            // it delivers all rooms
+	passed uint64          // what the shard has up to this sequence number is not delivered any more
 	turned chan struct{}   // closed when covers or all changes
 }
 
@@ -51,6 +54,7 @@ type tap struct {
 	feed *feed
 	base string
 	last func() mail.Seq // the last place that the room has
+	from uint64          // all of the room that the shard has after this sequence number is delivered
 	in   chan message
 	once sync.Once
 	done chan struct{} // closed when nothing more will be delivered
@@ -62,14 +66,14 @@ type message struct {
 	meta *nats.MsgMetadata
 }
 
-// join starts the delivery of a room's new messages. Everything up to the end that the leader reports afterwards
-// either existed before, or is delivered.
+// join starts the delivery of a room's new messages, those after from. The leader may not have applied all of the
+// others yet when another server already delivers (TestLeaderLags).
 func (c *Cluster) join(ctx context.Context, l *lane, last func() mail.Seq) (*tap, error) {
 	c.mu.Lock()
 	shard := l.info.Config.Name
 	f := c.feeds[shard]
 	if f == nil {
-		f = &feed{c: c, shard: shard, wants: pause.NewNudge(), turned: make(chan struct{})}
+		f = &feed{c: c, shard: shard, wants: pause.NewNudge(), doubt: pause.NewNudge(), turned: make(chan struct{})}
 		c.feeds[shard] = f
 		c.running.Go(f.run)
 	}
@@ -82,6 +86,7 @@ func (c *Cluster) join(ctx context.Context, l *lane, last func() mail.Seq) (*tap
 	for {
 		f.mu.Lock()
 		covered, turned := f.all || f.covers[t.base], f.turned
+		t.from = f.passed
 		f.mu.Unlock()
 		if covered {
 			return t, nil
@@ -93,6 +98,26 @@ func (c *Cluster) join(ctx context.Context, l *lane, last func() mail.Seq) (*tap
 		case <-ctx.Done():
 			t.leave()
 			return nil, ctx.Err()
+		}
+	}
+}
+
+// look asks the leader where the room ends, once the leader has applied all that is not delivered. If it never does,
+// the servers have lost that, and the shard is followed again.
+func (t *tap) look(ctx context.Context, l *lane) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := l.look(ctx, t.feed.c.nc)
+		if err == nil && l.info.State.LastSeq >= t.from {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if !pause.For(ctx, pauseShort) {
+			t.feed.doubt.Give()
+			return fmt.Errorf("the shard ends at %d, but was delivered up to %d", l.info.State.LastSeq, t.from)
 		}
 	}
 }
@@ -115,14 +140,18 @@ func (t *tap) end(err error) {
 
 // hand passes on the messages delivered to a room after those already counted, until ctx or the tap ends.
 func (t *tap) hand(ctx context.Context, k *counter, arrived chan<- arrival) {
+	counted := k.last.Seq
 	for {
 		var a arrival
 		select {
 		case m := <-t.in:
-			if m.Subject == k.lane.subject && m.meta.Sequence.Stream <= k.last.Seq {
+			old := m.Subject == k.lane.subject && m.meta.Sequence.Stream <= k.last.Seq
+			if old && m.meta.Sequence.Stream <= counted {
 				continue // it existed before
 			}
-			a = k.arrival(m.Msg, m.meta)
+			if a = k.arrival(m.Msg, m.meta); old {
+				a.err = errLost
+			}
 			a.pending = uint64(len(t.in))
 		case <-t.done:
 			a.err = t.err
@@ -152,7 +181,7 @@ func (f *feed) run() {
 			continue
 		}
 		err := f.deliver()
-		f.turn(nil, false)
+		f.turn(nil, nil, false, 0)
 		f.mu.Lock()
 		taps := slices.Clone(f.taps)
 		f.mu.Unlock()
@@ -179,11 +208,14 @@ func (f *feed) bases() map[string]bool {
 	return bases
 }
 
-// turn notes what the consumer delivers from now on.
-func (f *feed) turn(covers map[string]bool, all bool) {
+// turn notes what a consumer delivers from now on, after a sequence number; a nil inbox: there is none any more.
+func (f *feed) turn(b *inbox, covers map[string]bool, all bool, after uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.covers, f.all = covers, all
+	if f.inbox == b {
+		after = max(after, f.passed)
+	}
+	f.inbox, f.covers, f.all, f.passed = b, covers, all, after
 	close(f.turned)
 	f.turned = make(chan struct{})
 }
@@ -237,7 +269,7 @@ func (f *feed) deliver() error {
 		return fmt.Errorf("follow the shard: %w", err)
 	}
 	defer f.c.running.Go(b.drop)
-	f.turn(bases, all)
+	f.turn(b, bases, all, info.State.LastSeq)
 	failed := make(chan error, 1)
 	f.c.running.Go(func() { failed <- f.pass(b) })
 	defer b.end()
@@ -259,6 +291,8 @@ func (f *feed) deliver() error {
 			if err := f.change(b, s); err != nil {
 				return err
 			}
+		case <-f.doubt:
+			return errors.New("the leader of the shard has less of it than was delivered")
 		}
 	}
 }
@@ -283,10 +317,11 @@ func (f *feed) change(b *inbox, s jetstream.Stream) error {
 	cfg := b.consumer.CachedInfo().Config
 	all, filters := f.filters(bases)
 	cfg.Name, cfg.FilterSubject, cfg.FilterSubjects = b.consumer.CachedInfo().Name, "", filters
-	if _, err := s.UpdatePushConsumer(ctx, cfg); err != nil {
+	now, err := s.UpdatePushConsumer(ctx, cfg)
+	if err != nil {
 		return fmt.Errorf("follow other rooms: %w", err)
 	}
-	f.turn(bases, all)
+	f.turn(b, bases, all, now.CachedInfo().Delivered.Stream)
 	return nil
 }
 
@@ -299,6 +334,11 @@ func (f *feed) pass(b *inbox) error {
 		}
 		base := m.Subject[:strings.LastIndexByte(m.Subject, '.')]
 		f.mu.Lock()
+		if f.inbox != b { // another consumer delivers, perhaps from an earlier message on
+			f.mu.Unlock()
+			return errLeft
+		}
+		f.passed = meta.Sequence.Stream
 		for _, t := range f.taps {
 			if t.base != base {
 				continue
@@ -331,7 +371,7 @@ func (f *feed) count() error {
 		was, known := before[t]
 		switch {
 		case !known:
-		case now.copied < was.shard && len(t.in) == 0:
+		case now.copied < min(was.shard, now.shard) && len(t.in) == 0:
 			return fmt.Errorf("not all of %s was delivered", t.base)
 		case now.shard < was.copied:
 			t.end(errShrunk)

@@ -1,9 +1,12 @@
 package jetstream
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream/natstest"
@@ -125,5 +128,116 @@ func TestFollowsSome(t *testing.T) {
 	}
 	for _, j := range all {
 		sends(j)
+	}
+}
+
+// TestLeaderLags checks that a room is not counted by a leader that has less of the shard than was delivered before
+// the room was followed: the leader is asked again until it has all of that, and if it never has, the shard is
+// followed again.
+func TestLeaderLags(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3, natstest.Options{})
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
+	j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	sends := func(text string) {
+		t.Helper()
+		if _, err := j.Append(t.Context(), said(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sends("one")
+	l, err := c.lane(t.Context(), "lab", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := c.join(t.Context(), l, j.local.Last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.leave()
+	if last := l.info.State.LastSeq; late.from != last {
+		t.Errorf("after delivery up to %d, the rest is delivered from %d on", last, late.from)
+	}
+
+	late.from++ // another server has delivered one more
+	counted := make(chan error, 1)
+	go func() { counted <- late.look(t.Context(), l) }()
+	select {
+	case err := <-counted:
+		t.Fatalf("the room was counted up to %d, without what was delivered: %v", l.end, err)
+	case <-time.After(3 * pauseShort):
+	}
+	sends("two")
+	if err := <-counted; err != nil || l.end != j.local.Last() {
+		t.Errorf("the room ends at %d, not at %d: %v", j.local.Last(), l.end, err)
+	}
+
+	late.from = 1 << 40
+	if err := late.look(t.Context(), l); err == nil {
+		t.Error("the room was counted although most of the shard is missing")
+	}
+	select {
+	case <-late.done:
+	case <-time.After(10 * time.Second):
+		t.Error("the shard is not followed again")
+	}
+	sends("three")
+}
+
+// TestOldConsumer checks that a consumer that was replaced delivers nothing more, and that a room does not count
+// messages that come out of order.
+func TestOldConsumer(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3, natstest.Options{})
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
+	j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := j.Append(t.Context(), said("one"), said("two")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.lane(t.Context(), "lab", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	room, err := c.join(t.Context(), l, j.local.Last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer room.leave()
+	old, err := l.subscribe(t.Context(), c.nc, 1, l.base+".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.drop()
+	if err := room.feed.pass(old); !errors.Is(err, errLeft) || len(room.in) > 0 {
+		t.Errorf("it delivered %d messages, and ended with %v", len(room.in), err)
+	}
+
+	const end = 7
+	for _, seq := range []uint64{end, end + 2, end + 1} {
+		room.in <- message{&nats.Msg{Subject: l.subject, Header: nats.Header{}},
+			&nats.MsgMetadata{Sequence: nats.SequencePair{Stream: seq}}}
+	}
+	arrived := make(chan arrival, 3)
+	room.hand(t.Context(), &counter{l, point{end, 5}}, arrived)
+	if a, b := <-arrived, <-arrived; a.err != nil || a.seq != 6 || !errors.Is(b.err, errLost) {
+		t.Errorf("%d, %v; then %d, %v", a.seq, a.err, b.seq, b.err)
 	}
 }

@@ -120,7 +120,7 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 		return err
 	}
 	defer t.leave()
-	if err := l.look(ctx, j.cluster.nc); err != nil {
+	if err := t.look(ctx, l); err != nil {
 		return err
 	}
 	if err := j.proveAndCompare(ctx, l); err != nil {
@@ -132,16 +132,16 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	if err := j.readUp(ctx, l, connection, changed); err != nil {
 		return err
 	}
+	if err := l.look(ctx, j.cluster.nc); err != nil { // for erasures meanwhile
+		return err
+	}
 	arrived := make(chan arrival, 1)
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	k := &counter{l, j.point(l, j.local.Last())}
 	j.running.Go(func() { t.hand(ctx, k, arrived) })
-	return j.receive(l, arrived, connection, changed, l.end, 0)
+	return j.receive(l, arrived, connection, changed, j.local.Last(), 0)
 }
-
-// errMiscounted means that a message in a shard was counted as one that is in the copy already.
-var errMiscounted = errors.New("a new message has the sequence number of an old one")
 
 // find looks for the room on the servers, and directs new events there.
 func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
@@ -188,8 +188,12 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 			return failed
 		}
 		if len(some) > 0 && some[len(some)-1].pending == 0 && j.local.Last() < end {
-			if err := j.skip(l, end); err != nil {
+			ended, err := j.skip(l, end)
+			if err != nil || ended && until > 0 {
 				return err
+			}
+			if ended {
+				end = j.local.Last()
 			}
 		}
 	}

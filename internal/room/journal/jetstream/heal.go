@@ -215,7 +215,12 @@ func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 			return nil
 		})
 	}
-	if err := look(0, end); err != nil || from == 0 {
+	known := len(l.holes)
+	err = look(0, end)
+	if err == nil && l.shared {
+		err = l.checkCount(ctx, j.cluster.nc, known)
+	}
+	if err != nil || from == 0 {
 		return err
 	}
 	rescued, err := j.rescue(ctx, l, from, end, there, look)

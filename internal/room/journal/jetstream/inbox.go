@@ -83,14 +83,35 @@ const mostAtOnce = 500
 func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
 	defer context.AfterFunc(ctx, b.end)()
 	for {
-		a := b.take()
-		select {
-		case arrived <- a:
-		case <-ctx.Done():
-			return
+		for _, a := range b.takeMany(ctx) {
+			select {
+			case arrived <- a:
+			case <-ctx.Done():
+				return
+			}
+			if a.err != nil {
+				return
+			}
 		}
-		if a.err != nil {
-			return
+	}
+}
+
+// takeMany returns the next messages, the last of which may be an error. It counts those of a shard together, so that
+// no message gets the place of one that is erased meanwhile.
+func (b *inbox) takeMany(ctx context.Context) (some []arrival) {
+	l := b.counter.lane
+	known := len(l.holes)
+	for {
+		a := b.take()
+		some = append(some, a)
+		switch {
+		case a.err != nil || !l.shared:
+			return some
+		case a.pending == 0 || len(some) == mostAtOnce:
+			if err := l.checkCount(ctx, b.nc, known); err != nil {
+				return []arrival{{err: err}}
+			}
+			return some
 		}
 	}
 }

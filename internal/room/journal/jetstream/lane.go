@@ -29,10 +29,11 @@ type lane struct {
 	room    string
 	base    string // prefix of the subjects of a room in a shard
 	subject string
-	shared  bool     // it is in a shard
-	end     mail.Seq // the last place when the leader was last asked
-	holes   holes    // of a shard: at least those recorded by then
-	doubled uint64   // how many of the records repeat a known hole
+	shared  bool // it is in a shard
+	// end is the last place when the leader was last asked, or more: a message that is about to be erased counts twice.
+	end     mail.Seq
+	holes   holes  // of a shard: at least those recorded by then
+	doubled uint64 // how many of the records repeat a known hole
 }
 
 // hole is the place of a message in a shard that is erased, or about to be.
@@ -68,6 +69,15 @@ func (h holes) between(after, before uint64) mail.Seq {
 	}
 	to, _ := h.find(before)
 	return mail.Seq(max(to-from, 0))
+}
+
+// after counts the holes after a sequence number.
+func (h holes) after(seq uint64) mail.Seq {
+	from, known := h.find(seq)
+	if known {
+		from++
+	}
+	return mail.Seq(len(h) - from)
 }
 
 // numbered returns the holes after one sequence number and before another whose messages had numbers.
@@ -155,6 +165,22 @@ func (l *lane) readHoles(ctx context.Context, nc *nats.Conn, recorded uint64) er
 		if _, err := l.noteHole(m.Data); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// errMiscounted means that messages got wrong places. The room is then counted again.
+var errMiscounted = errors.New("messages of the room were counted wrong")
+
+// checkCount asks the leader again, and returns errMiscounted if messages were erased while a reader counted who knew
+// that many holes: it may have missed a message that was no hole when it began. A hole is recorded before its message
+// is deleted, so the leader knows it now.
+func (l *lane) checkCount(ctx context.Context, nc *nats.Conn, known int) error {
+	if err := l.look(ctx, nc); err != nil {
+		return err
+	}
+	if len(l.holes) != known {
+		return errMiscounted
 	}
 	return nil
 }

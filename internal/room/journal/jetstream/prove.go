@@ -130,17 +130,26 @@ func (j *Journal) prove(ctx context.Context, l *lane) error {
 
 // proveAndCompare is compare, after a check that the room is still the same one.
 func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
-	if err := j.prove(ctx, l); err != nil {
+	known := len(l.holes)
+	err := j.prove(ctx, l)
+	if err != nil {
 		return err
 	}
 	short := l.end < j.local.Last()
-	if err := j.compare(ctx, l, l.end); err != nil || !short {
+	err = j.compare(ctx, l, l.end)
+	if err == nil && short { // the lost end was put back
+		if err = l.look(ctx, j.cluster.nc); err == nil {
+			err = j.prove(ctx, l)
+		}
+	}
+	if !l.shared || err != nil && !errors.Is(err, errDiffers) {
 		return err
 	}
-	if err := l.look(ctx, j.cluster.nc); err != nil { // the lost end was put back
-		return err
+	if counted := l.checkCount(ctx, j.cluster.nc, known); counted != nil {
+		j.rings.now = nil
+		return counted
 	}
-	return j.prove(ctx, l)
+	return err
 }
 
 // ringBefore returns the newest ring up to a place that belongs to the stream as it is now.

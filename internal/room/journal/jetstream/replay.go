@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
@@ -18,7 +19,11 @@ func (j *Journal) readUp(ctx context.Context, l *lane, connection uint64, change
 	if !l.few(from, l.end) {
 		return j.replay(ctx, l, last, l.end, connection, changed)
 	}
+	known := len(l.holes)
 	some, err := l.get(ctx, from, l.end)
+	if err == nil {
+		err = l.checkCount(ctx, j.cluster.nc, known)
+	}
 	if err != nil {
 		return err
 	}
@@ -28,9 +33,9 @@ func (j *Journal) readUp(ctx context.Context, l *lane, connection uint64, change
 		}
 	}
 	if j.local.Last() < l.end {
-		return j.skip(l, l.end)
+		_, err = j.skip(l, l.end)
 	}
-	return nil
+	return err
 }
 
 // locate finds where in the shard the last message of the copy is. Without that, later messages cannot be counted.
@@ -40,12 +45,24 @@ func (j *Journal) locate(l *lane) error {
 	if from.Place == last {
 		return nil
 	}
-	return j.read(j.ctx, l, from.Place, min(last, l.end), func(a arrival) error {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.points.note(point{a.at, a.seq})
+	var found points
+	known := len(l.holes)
+	err := j.read(j.ctx, l, from.Place, min(last, l.end), func(a arrival) error {
+		found.note(point{a.at, a.seq})
 		return nil
 	})
+	if err == nil {
+		err = l.checkCount(j.ctx, j.cluster.nc, known)
+	}
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, x := range found.Points {
+		j.points.note(x)
+	}
+	return nil
 }
 
 // replay reads the messages after a place, and then new ones, until something fails or until reaches a place; 0: no
@@ -57,23 +74,35 @@ func (j *Journal) replay(ctx context.Context, l *lane, after, until mail.Seq, co
 		return fmt.Errorf("follow the stream: %w", err)
 	}
 	defer j.running.Go(delivered.drop) // which may take as long as a request, so it does not block
+	own := *l                          // what fetch learns of holes must not change those of the follower
+	own.holes = slices.Clone(l.holes)
+	delivered.counter.lane = &own
 	arrived := make(chan arrival, 2*mostAtOnce)
 	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	j.running.Go(func() { delivered.fetch(ctx, arrived) })
+	end := l.end
 	if delivered.empty() {
-		if err := j.skip(l, l.end); err != nil {
+		if ended, err := j.skip(l, end); err != nil || ended && until > 0 {
 			return err
 		}
 	}
-	return j.receive(l, arrived, connection, changed, l.end, until)
+	return j.receive(l, arrived, connection, changed, end, until)
 }
 
-// skip fills the copy up to end if the stream has nothing in between.
-func (j *Journal) skip(l *lane, end mail.Seq) error {
+// skip reports whether the stream has no event between the end of the copy and end, and then fills the copy up to
+// there; in a shard, up to the last hole.
+func (j *Journal) skip(l *lane, end mail.Seq) (ended bool, err error) {
 	after := j.local.Last()
-	if more, err := l.more(j.ctx, j.point(l, after), after, end); err != nil || more {
-		return err // it will be delivered
+	last := j.point(l, after)
+	if more, err := l.more(j.ctx, last, after, end); err != nil || more {
+		return false, err // it will be delivered
 	}
-	return j.place([]jsonl.Placed{{Seq: end}})
+	if l.shared {
+		end = last.Place + l.holes.after(last.Seq)
+	}
+	if end <= after {
+		return true, nil
+	}
+	return true, j.place([]jsonl.Placed{{Seq: end}})
 }
