@@ -273,6 +273,11 @@ func (f *feed) deliver() error {
 	failed := make(chan error, 1)
 	f.c.running.Go(func() { failed <- f.pass(b) })
 	defer b.end()
+	return f.keep(b, s, failed, changed)
+}
+
+// keep looks after a consumer until it fails, or no room needs it.
+func (f *feed) keep(b *inbox, s jetstream.Stream, failed <-chan error, changed <-chan struct{}) error {
 	count := time.NewTicker(countEvery)
 	defer count.Stop()
 	for {

@@ -181,23 +181,34 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 		if l.shared && until == 0 {
 			failed = cmp.Or(j.counted(some), failed)
 		}
-		if len(some) > 0 && failed != errMiscounted {
-			failed = cmp.Or(j.received(some), failed)
-		}
-		if failed != nil {
+		if failed = j.takeIn(some, failed); failed != nil {
 			return failed
 		}
-		if len(some) > 0 && some[len(some)-1].pending == 0 && j.local.Last() < end {
-			ended, err := j.skip(l, end)
-			if err != nil || ended && until > 0 {
-				return err
-			}
-			if ended {
-				end = j.local.Last()
-			}
+		ended, err := j.endsAfter(some, l, end)
+		if err != nil || ended && until > 0 {
+			return err
+		}
+		if ended {
+			end = j.local.Last()
 		}
 	}
 	return nil
+}
+
+// endsAfter reports whether the stream has nothing more up to end after the last of some arrivals.
+func (j *Journal) endsAfter(some []arrival, l *lane, end mail.Seq) (bool, error) {
+	if len(some) == 0 || some[len(some)-1].pending > 0 || j.local.Last() >= end {
+		return false, nil
+	}
+	return j.skip(l, end)
+}
+
+// takeIn places arrivals that were counted right, and returns what failed after them.
+func (j *Journal) takeIn(some []arrival, failed error) error {
+	if len(some) == 0 || failed == errMiscounted {
+		return failed
+	}
+	return cmp.Or(j.received(some), failed)
 }
 
 // counted returns errMiscounted if a new message would not be placed after the copy's end. The room is then counted

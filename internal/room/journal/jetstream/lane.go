@@ -30,7 +30,8 @@ type lane struct {
 	base    string // prefix of the subjects of a room in a shard
 	subject string
 	shared  bool // it is in a shard
-	// end is the last place when the leader was last asked, or more: a message that is about to be erased counts twice.
+	// end is the last place when the leader was last asked, or more: a message that is about to be erased counts
+	// twice.
 	end     mail.Seq
 	holes   holes  // of a shard: at least those recorded by then
 	doubled uint64 // how many of the records repeat a known hole

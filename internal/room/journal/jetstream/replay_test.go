@@ -129,8 +129,8 @@ func TestErasedSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitMachines(t, "the last message is on both", func() bool { return other.local.Last() >= last })
-	if events, err := other.local.Read(t.Context(), last); err != nil || len(events) != 1 || events[0].Message == nil ||
-		events[0].Message.Body != "the last" {
-		t.Errorf("event %d is there %+v: %v", last, events, err)
+	there, err := other.local.Read(t.Context(), last)
+	if err != nil || len(there) != 1 || there[0].Message == nil || there[0].Message.Body != "the last" {
+		t.Errorf("event %d is there %+v: %v", last, there, err)
 	}
 }
