@@ -255,9 +255,12 @@ func (w *world) checkStrangers(rooms map[mail.RoomName][]mail.Item) {
 // checkSeen holds that all watchers of a room saw the same events at the same sequence numbers, each watcher all of
 // those between its first and its last, and among them every acknowledged message (P3).
 func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
-	for room := range rooms {
+	for room, items := range rooms {
 		sums := make(map[mail.Seq]uint64)
 		messages, mails := make(map[mail.ID]mail.Seq), make(map[mail.Seq]bool)
+		for _, it := range items {
+			mails[it.Seq] = true
+		}
 		type other struct {
 			watcher string
 			seq     mail.Seq
@@ -278,9 +281,6 @@ func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 					w.found.add("P3", "message %s was shown as event %d and as event %d", s.message, at, s.seq)
 				}
 				messages[s.message] = s.seq
-				if s.message != "" {
-					mails[s.seq] = true
-				}
 			}
 		}
 		if len(here) == 0 {
@@ -289,7 +289,7 @@ func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 		places := slices.Sorted(maps.Keys(sums))
 		hot := w.hot(room)
 		for _, o := range others {
-			if hot[o.seq] || mails[o.seq] { // of the others, an erasure may have voided a part
+			if hot[o.seq] || mails[o.seq] { // the others are void: erased, or made void by a later event
 				w.found.add("P3", "%s saw something else as event %d of %s than another", o.watcher, o.seq, room)
 			}
 		}
@@ -311,8 +311,8 @@ func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 }
 
 // checkGaps compares the events of one watcher with those of all. A watcher does not see events that were compacted
-// while it was disconnected, and on a machine that lags none that a later event had already made void there. Mail is
-// never void.
+// while it was disconnected, and on a machine that lags none that was already void there: erased, or made void by a
+// later event. mails are those of messages that exist.
 func (w *world) checkGaps(one *watcher, places []mail.Seq, hot, mails map[mail.Seq]bool) {
 	all, compacted := one.all(), 0
 	for _, p := range places {
