@@ -144,8 +144,14 @@ func (w *world) sleepers() {
 // settle registers all agents.
 func (w *world) settle() error {
 	ctx := context.Background()
-	register := func(room string, p mail.Presence) error {
-		return w.admin.do(ctx, http.MethodPost, "/rooms/"+room+"/agents", p, nil)
+	register := func(room string, p mail.Presence) (err error) {
+		for end := time.Now().Add(recoverWithin); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			err = w.admin.do(ctx, http.MethodPost, "/rooms/"+room+"/agents", p, nil)
+			if outcomeOf(err) != unknown { // servers on a busy machine may not answer in time
+				return err
+			}
+		}
+		return err
 	}
 	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, latecomer, "forger", "tcp-1",
 		"tcp-2",
