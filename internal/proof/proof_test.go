@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 	if *minutes <= 0 {
 		t.Skip("run it by: ./test ", command, " --minutes N")
 	}
-	seed, records, out := setUp(t, "proof", command)
+	seed, records, out := setUp(t, strings.ReplaceAll(command, " --", "-"), command)
 	var err error
 	if seat, err = persontest.Open(); err != nil {
 		t.Fatal(err)

@@ -40,27 +40,27 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 		return err
 	}
 	var l *lane
-	var places []erased
+	var found []erased
 	err := j.recount(ctx, func(now *lane) (err error) {
 		l = now
-		places, err = j.matching(ctx, l, id, match)
+		found, err = j.matching(ctx, l, id, match)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(places) > 0 { // noted before, in case this process dies, and again when the last server has erased it
-		if err := j.cluster.lingering.add(j.lingers(id, places), time.Now()); err != nil {
+	if len(found) > 0 { // noted before, in case this process dies, and again when the last server has erased it
+		if err := j.cluster.lingering.add(j.lingers(id, found), time.Now()); err != nil {
 			return err
 		}
 	}
-	for _, x := range places {
+	for _, x := range found {
 		if l.shared {
 			if err := j.cluster.record(ctx, l, x.hole); err != nil {
 				return err
 			}
 		}
-		if err := l.SecureDeleteMsg(ctx, x.Seq); err != nil && !gone(ctx, l, x.Seq) {
+		if err := l.SecureDeleteMsg(ctx, x.At); err != nil && !gone(ctx, l, x.At) {
 			return err
 		}
 	}
@@ -84,9 +84,9 @@ func (j *Journal) erasedOf(a *arrival, about mail.ID) erased {
 }
 
 // lingers returns the note that the servers may have what is being erased.
-func (j *Journal) lingers(id mail.ID, places []erased) left {
+func (j *Journal) lingers(id mail.ID, found []erased) left {
 	e := left{Room: j.room, Message: id, Pending: true}
-	for _, x := range places {
+	for _, x := range found {
 		if x.id != "" {
 			e.IDs = append(e.IDs, x.id)
 		}
@@ -96,7 +96,7 @@ func (j *Journal) lingers(id mail.ID, places []erased) left {
 }
 
 // recount calls f with the lane of the room, and again while other machines erase messages meanwhile that were not
-// counted: the places that f saw are then no longer those of the messages.
+// counted: the sequence numbers that f saw are then no longer those of the messages.
 func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
 	for until := time.Now().Add(movePatience); ; {
 		l, err := j.cluster.lane(ctx, j.room, false)
@@ -125,9 +125,9 @@ func gone(ctx context.Context, stream jetstream.Stream, seq uint64) bool {
 	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
-// matching returns the places in the stream to erase.
+// matching returns the messages of the stream to erase.
 func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
-	match func(mail.Event) bool) (places []erased, err error) {
+	match func(mail.Event) bool) (found []erased, err error) {
 	var about *mail.Message
 	var others []stored
 	err = j.read(ctx, l, 0, l.end, func(a arrival) error {
@@ -138,7 +138,7 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 			if e.Message != nil {
 				of = e.Message.ID
 			}
-			if places = append(places, j.erasedOf(&a, of)); of == id {
+			if found = append(found, j.erasedOf(&a, of)); of == id {
 				about = e.Message
 			}
 		case e.Message != nil:
@@ -148,10 +148,10 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 		return nil
 	})
 	if err != nil || about == nil {
-		return places, err
+		return found, err
 	}
 	copies, err := j.copies(ctx, about, others)
-	return append(places, copies...), err
+	return append(found, copies...), err
 }
 
 // stored is an event and its sequence number in the stream.
@@ -160,8 +160,8 @@ type stored struct {
 	arrival arrival
 }
 
-// copies returns the places of messages that equal an erased one and are no longer in the files.
-func (j *Journal) copies(ctx context.Context, of *mail.Message, others []stored) (places []erased, err error) {
+// copies returns the messages of the stream that equal an erased one and are no longer in the files.
+func (j *Journal) copies(ctx context.Context, of *mail.Message, others []stored) (found []erased, err error) {
 	for _, e := range others {
 		m := e.Message
 		if m.From != of.From || m.Body != of.Body && (m.Key == "" || m.Key != of.Key) {
@@ -170,13 +170,13 @@ func (j *Journal) copies(ctx context.Context, of *mail.Message, others []stored)
 		if here, err := j.holdsEvent(ctx, e.Seq); err != nil {
 			return nil, err
 		} else if !here {
-			places = append(places, j.erasedOf(&e.arrival, m.ID))
+			found = append(found, j.erasedOf(&e.arrival, m.ID))
 		}
 	}
-	return places, nil
+	return found, nil
 }
 
-// holdsEvent reports whether the copy or its archive has the event at a place.
+// holdsEvent reports whether the copy or its archive has the event of a sequence number.
 func (j *Journal) holdsEvent(ctx context.Context, seq mail.Seq) (bool, error) {
 	hot, err := j.local.Read(ctx, seq)
 	if err != nil || len(hot) > 0 {

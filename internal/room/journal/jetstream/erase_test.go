@@ -298,8 +298,8 @@ func TestEraseAtTheSameMoment(t *testing.T) {
 		var all sync.WaitGroup
 		for _, j := range machines {
 			all.Go(func() {
-				place := func(e mail.Event) bool { return e.Seq == seq+1 }
-				if _, err := j.Erase(t.Context(), "none", place); err != nil {
+				fifth := func(e mail.Event) bool { return e.Seq == seq+1 }
+				if _, err := j.Erase(t.Context(), "none", fifth); err != nil {
 					t.Error(err)
 				}
 			})
@@ -308,11 +308,11 @@ func TestEraseAtTheSameMoment(t *testing.T) {
 	}
 }
 
-// TestErasuresAtOnce checks that an erasure by place hits that place, even if another machine erases earlier events
-// while the places are counted.
+// TestErasuresAtOnce checks that an erasure by sequence number hits that event, even if another machine erases earlier
+// ones while the events are counted.
 func TestErasuresAtOnce(t *testing.T) {
 	t.Parallel()
-	const first, second = 40, 200 // places
+	const first, second = 40, 200 // sequence numbers
 	ours, theirs := openAlone(t, "erasures"), openAlone(t, "erasures")
 	add(t, ours, "note", second+20)
 	var erasing sync.WaitGroup
@@ -338,15 +338,15 @@ func TestErasuresAtOnce(t *testing.T) {
 		at := mail.Seq(i + 1)
 		gone := at <= first || at >= second && at < second+20 && at%2 == 0
 		if _, has := v[at]; has == gone {
-			t.Errorf("place %d: it is there: %v", at, has)
+			t.Errorf("event %d: it is there: %v", at, has)
 		}
 	}
 }
 
-// jetstreamStream returns the events in a room's stream, by place.
+// jetstreamStream returns the events in a room's stream, by sequence number.
 func jetstreamStream(t *testing.T, room string) (map[mail.Seq]mail.Event, error) {
 	j := openAlone(t, room)
-	events, err := j.Read(t.Context(), places(1, j.Last())...)
+	events, err := j.Read(t.Context(), seqs(1, j.Last())...)
 	got := make(map[mail.Seq]mail.Event)
 	for _, e := range events {
 		got[e.Seq] = e
@@ -354,7 +354,7 @@ func jetstreamStream(t *testing.T, room string) (map[mail.Seq]mail.Event, error)
 	return got, err
 }
 
-func places(from, to mail.Seq) (all []mail.Seq) {
+func seqs(from, to mail.Seq) (all []mail.Seq) {
 	for at := from; at <= to; at++ {
 		all = append(all, at)
 	}

@@ -53,7 +53,7 @@ type feed struct {
 type tap struct {
 	feed *feed
 	base string
-	last func() mail.Seq // the last place that the room has
+	last func() mail.Seq // the room's last sequence number here
 	from uint64          // all of the room that the shard has after this sequence number is delivered
 	in   chan message
 	once sync.Once
@@ -140,12 +140,12 @@ func (t *tap) end(err error) {
 
 // hand passes on the messages delivered to a room after those already counted, until ctx or the tap ends.
 func (t *tap) hand(ctx context.Context, k *counter, arrived chan<- arrival) {
-	counted := k.last.Seq
+	counted := k.last.At
 	for {
 		var a arrival
 		select {
 		case m := <-t.in:
-			old := m.Subject == k.lane.subject && m.meta.Sequence.Stream <= k.last.Seq
+			old := m.Subject == k.lane.subject && m.meta.Sequence.Stream <= k.last.At
 			if old && m.meta.Sequence.Stream <= counted {
 				continue // it existed before
 			}

@@ -344,7 +344,7 @@ func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 			continue
 		}
 		p := jsonl.Placed{Seq: a.seq}
-		if len(a.text) > 0 { // a message without text is a place that was lost before the room was moved here
+		if len(a.text) > 0 { // a message without text is an event that was lost before the room was moved here
 			p.Text = a.text
 		}
 		placed = append(placed, p)
@@ -396,7 +396,7 @@ func (j *Journal) endLocked(fence string) error {
 // agrees returns errDiffers if an erased message was gone before it was delivered, so that the messages after it were
 // counted without it.
 func (j *Journal) agrees(x *hole) error {
-	here, err := j.local.Read(j.ctx, x.Place)
+	here, err := j.local.Read(j.ctx, x.Seq)
 	if err != nil || len(here) == 0 {
 		return err
 	}

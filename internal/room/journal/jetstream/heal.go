@@ -17,11 +17,11 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// errDiffers means that the stream and the copy have different events at some place: the servers have lost events
-// that they had acknowledged, and others have appended since.
+// errDiffers means that the stream and the copy have different events of one sequence number: the servers have lost
+// events that they had acknowledged, and others have appended since.
 var errDiffers = errors.New("the servers have different events from this machine's copy")
 
-// compare checks that the copy is a beginning of the stream, as far as one place tells. If the stream ends before the
+// compare checks that the copy is a beginning of the stream, as far as one event tells. If the stream ends before the
 // copy, all servers have lost its end, and compare appends it again.
 func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
@@ -48,18 +48,18 @@ func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 // created again, or lost it.
 func (j *Journal) checkPoints(ctx context.Context, l *lane) error {
 	newest := j.point(l, j.local.Last())
-	if newest.Seq == 0 {
+	if newest.At == 0 {
 		return nil
 	}
-	m, err := l.GetMsg(ctx, newest.Seq)
-	_, erased := l.holes.find(newest.Seq)
+	m, err := l.GetMsg(ctx, newest.At)
+	_, erased := l.holes.find(newest.At)
 	missing := errors.Is(err, jetstream.ErrMsgNotFound)
 	same := missing && erased
 	switch {
 	case err != nil && !missing:
 		return err
 	case err == nil && m.Subject == l.subject:
-		if same, err = j.has(ctx, newest.Place, m); err != nil {
+		if same, err = j.has(ctx, newest.Seq, m); err != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (j *Journal) checkPoints(ctx context.Context, l *lane) error {
 	return nil
 }
 
-// has reports whether the copy has a message at a place, or has nothing there.
+// has reports whether the copy has a message under a sequence number, or nothing.
 func (j *Journal) has(ctx context.Context, at mail.Seq, m *jetstream.RawStreamMsg) (bool, error) {
 	if m.Header.Get(headerGone) != "" {
 		return true, nil
@@ -79,8 +79,8 @@ func (j *Journal) has(ctx context.Context, at mail.Seq, m *jetstream.RawStreamMs
 	return j.isAt(ctx, at, unpack(&nats.Msg{Header: m.Header, Data: m.Data}))
 }
 
-// lostEnd returns the sequence number after which a room's lost end belongs, given the place at which the room ends,
-// or an error if nothing can be put back there.
+// lostEnd returns the stream sequence after which a room's lost end belongs, given the sequence number at which the
+// room ends, or an error if nothing can be put back there.
 func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, error) {
 	if !l.shared {
 		return uint64(end), nil
@@ -89,7 +89,7 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 	if err != nil {
 		return 0, err
 	}
-	if here := j.point(l, j.local.Last()); here.Place == j.local.Last() && last >= here.Seq {
+	if here := j.point(l, j.local.Last()); here.Seq == j.local.Last() && last >= here.At {
 		return 0, errDiffers // someone has deleted messages before the end
 	}
 	now := *l
@@ -102,7 +102,7 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 	return last, nil
 }
 
-// sameAt reports whether the stream and the copy have the same event at a place, or one of them has none.
+// sameAt reports whether the stream and the copy have the same event of a sequence number, or one of them has none.
 func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error) {
 	theirs, err := j.textAt(ctx, l, at)
 	if err != nil || theirs == nil {
@@ -111,7 +111,7 @@ func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error
 	return j.isAt(ctx, at, theirs)
 }
 
-// isAt reports whether the copy has a text at a place, or has nothing there.
+// isAt reports whether the copy has a text under a sequence number, or nothing.
 func (j *Journal) isAt(ctx context.Context, at mail.Seq, theirs []byte) (bool, error) {
 	here, err := j.local.Read(ctx, at)
 	if err != nil || len(here) == 0 {
@@ -130,17 +130,17 @@ func (j *Journal) isAt(ctx context.Context, at mail.Seq, theirs []byte) (bool, e
 	return same, err
 }
 
-// textAt returns the text in the stream at a place, nil if there is none.
+// textAt returns the text in the stream that has a sequence number, nil if there is none.
 func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte, err error) {
 	from := j.point(l, at)
-	if from.Place != at {
+	if from.Seq != at {
 		err = j.read(ctx, l, at-1, at, func(a arrival) error {
 			text = a.text
 			return nil
 		})
 		return text, err
 	}
-	m, err := l.GetMsg(ctx, from.Seq)
+	m, err := l.GetMsg(ctx, from.At)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Header.Get(headerGone) != "" {
 		return nil, nil
 	}
@@ -150,11 +150,11 @@ func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte
 	return unpack(&nats.Msg{Header: m.Header, Data: m.Data}), nil
 }
 
-// restore appends the copy's events after end, where the stream ends, at the same places. The servers take each part
-// only if the stream ends before it, so that each part comes from one machine, even if several try.
+// restore appends the copy's events after end, where the stream ends, with the same sequence numbers. The servers take
+// each part only if the stream ends before it, so that each part comes from one machine, even if several try.
 func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
-	texts := make([][]byte, last-end) // nil: only known is that the place was given
+	texts := make([][]byte, last-end) // nil: only the number is known
 	err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
 		if l.First > end && l.Text != nil && l.First <= last {
 			texts[l.First-end-1] = bytes.Clone(l.Text)
@@ -196,13 +196,13 @@ func healID(seq mail.Seq, text []byte) string {
 }
 
 // heal makes the copy a beginning of the stream. Events that only the copy has are appended to the stream, once,
-// whichever machines do it; then the copy is cut back to the last place at which both agree.
+// whichever machines do it; then the copy is cut back to the last event on which both agree.
 func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	here, err := j.sums(ctx, j.local.Last())
 	if err != nil {
 		return err
 	}
-	var from mail.Seq // the first place where they differ
+	var from mail.Seq // the first that differs
 	there := make(map[[sha256.Size]byte]bool)
 	look := func(after, end mail.Seq) error {
 		return j.read(ctx, l, after, end, func(a arrival) error {
@@ -243,8 +243,8 @@ func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	return nil
 }
 
-// rescue appends the events that the copy has from a place on and the stream does not have. Look reads what others
-// have appended meanwhile, and adds it to there.
+// rescue appends the events that the copy has from a sequence number on and the stream does not have. Look reads what
+// others have appended meanwhile, and adds it to there.
 func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 	there map[[sha256.Size]byte]bool, look func(after, end mail.Seq) error) (n int, err error) {
 	var lost []jsonl.Placed
@@ -344,9 +344,9 @@ func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (e
 	}
 	var r ring
 	if !l.shared {
-		r.Place = ranges[0].First - 1
+		r.Seq = ranges[0].First - 1
 	}
-	err = j.read(ctx, l, r.Place, ranges[len(ranges)-1].Last, func(a arrival) error {
+	err = j.read(ctx, l, r.Seq, ranges[len(ranges)-1].Last, func(a arrival) error {
 		if l.shared && r.judge(&a) != "" {
 			a.text = nil
 		}
@@ -359,8 +359,8 @@ func (j *Journal) eventsIn(ctx context.Context, l *lane, ranges []jsonl.Line) (e
 	return events, err
 }
 
-// read calls f for the messages of the stream after a place, up to another. It stops at an event that a newer
-// Pennypost wrote for newer versions only: isNewer is then true of the error.
+// read calls f for the messages of the stream after a sequence number, up to another. It stops at an event that a
+// newer Pennypost wrote for newer versions only: isNewer is then true of the error.
 func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func(arrival) error) error {
 	return l.read(ctx, j.cluster.nc, j.point(l, after), after, end, func(a arrival) error {
 		if err := j.newer(a); err != nil {
@@ -370,14 +370,14 @@ func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func
 	})
 }
 
-// point returns the last message up to a place whose position in the stream is known.
-func (j *Journal) point(l *lane, place mail.Seq) point {
+// point returns the last message up to a sequence number whose position in the stream is known.
+func (j *Journal) point(l *lane, seq mail.Seq) point {
 	if !l.shared {
-		return point{uint64(place), place}
+		return point{uint64(seq), seq}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.points.before(place)
+	return j.points.before(seq)
 }
 
 // diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this

@@ -118,7 +118,7 @@ func start(t *testing.T, servers *natstest.Cluster) {
 }
 
 // All servers lose their last acknowledged events, as in a power cut when they do not sync. The machines put back
-// what they have: at the same places if no one has appended since, else at the end; and once, from any number of
+// what they have: with the same numbers if no one has appended since, else at the end; and once, from any number of
 // machines.
 func TestLostTail(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,7 @@ func (h *healing) copyOf(events ...mail.Event) (dir string, texts [][]byte) {
 	return dir, texts
 }
 
-// fill creates the stream of a room with some texts; nil is an empty place.
+// fill creates the stream of a room with some texts; nil is a number without an event.
 func (h *healing) fill(room string, texts ...[]byte) *lane {
 	h.Helper()
 	l, err := h.lane(h.Context(), room, true)
@@ -102,7 +102,7 @@ func (h *healing) detached(room, dir string) *Journal {
 	return j
 }
 
-// wantStream fails the test unless a room has exactly these texts on the servers; nil is an empty place.
+// wantStream fails the test unless a room has exactly these texts on the servers; nil is a number without an event.
 func (h *healing) wantStream(when string, l *lane, want ...[]byte) {
 	h.Helper()
 	h.must(l.look(h.Context(), h.nc))
@@ -141,7 +141,7 @@ func notes(n int) (events []mail.Event) {
 }
 
 // TestNothingToHeal checks that if the servers have everything that the copy has, nothing is appended and no loss is
-// reported; nor if they have an empty place, because the machine that put back the end did not know its content.
+// reported; nor if they have no event there, because the machine that put back the end did not know its content.
 func TestNothingToHeal(t *testing.T) { healings(t, nothingToHeal) }
 
 func nothingToHeal(t *testing.T, h *healing) {
@@ -172,7 +172,7 @@ func nothingToHeal(t *testing.T, h *healing) {
 	}
 }
 
-// TestRestoredInParts checks that the end that the servers have lost is put back at its places, however long it is,
+// TestRestoredInParts checks that the end that the servers have lost is put back with its numbers, however long it is,
 // with ids that are the same on each machine.
 func TestRestoredInParts(t *testing.T) { healings(t, restoredInParts) }
 
@@ -196,7 +196,7 @@ func restoredInParts(t *testing.T, h *healing) {
 	}
 }
 
-// TestNotRestoredBehindOthers checks that the end is put back only at its places: if someone has appended since the
+// TestNotRestoredBehindOthers checks that the end is put back only with its numbers: if someone has appended since the
 // stream was examined, nothing is.
 func TestNotRestoredBehindOthers(t *testing.T) { healings(t, notRestoredBehindOthers) }
 
@@ -252,14 +252,14 @@ func rescuedOnce(t *testing.T, h *healing) {
 	h.wantStream("rescued again", stream, want...)
 }
 
-// TestReadWithin checks that read returns the events after a place, up to another, and ends.
+// TestReadWithin checks that read returns the events after a sequence number, up to another, and ends.
 func TestReadWithin(t *testing.T) { healings(t, readWithin) }
 
 func readWithin(t *testing.T, h *healing) {
 	dir, texts := h.copyOf(notes(5)...)
 	stream := h.fill("lab", texts...)
 	if stream.shared {
-		h.must(h.record(t.Context(), stream, hole{Seq: 4, Place: 4, About: "msg_note 3"}))
+		h.must(h.record(t.Context(), stream, hole{At: 4, Seq: 4, About: "msg_note 3"}))
 	}
 	h.must(stream.DeleteMsg(t.Context(), 4))
 	j := h.detached("lab", dir)

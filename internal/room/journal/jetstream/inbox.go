@@ -43,7 +43,7 @@ func (l *lane) subscribe(ctx context.Context, nc *nats.Conn, from uint64, subjec
 
 // follow makes the servers deliver the messages of the room after a point, and the holes if it is in a shard.
 func (l *lane) follow(ctx context.Context, nc *nats.Conn, after point) (*inbox, error) {
-	b, err := l.subscribe(ctx, nc, after.Seq+1, l.subjects()...)
+	b, err := l.subscribe(ctx, nc, after.At+1, l.subjects()...)
 	if err == nil {
 		b.counter = counter{l, after}
 	}
@@ -60,18 +60,18 @@ func (b *inbox) empty() bool {
 type arrival struct {
 	seq      mail.Seq
 	at       uint64 // its sequence number in the stream
-	text     []byte // nil: the place is empty
+	text     []byte // nil: there is no event
 	id       string
 	idThere  string   // the id on the servers, which is longer
 	size     int      // of the message there, in bytes
 	hole     *hole    // it is not an event, but says that one is erased
-	place    mail.Seq // where it must be, if its sender knew
-	after    mail.Seq // the last place that its sender's copy had
+	given    mail.Seq // its sequence number, if its sender knew
+	after    mail.Seq // the last sequence number of its sender's copy
 	archived bool     // it was in the archive when the room was moved to the servers
 	fence    string   // the room ends here, and goes to a file of that machine
 	proof    proof    // of its sender
 	skipped  []hole   // the messages erased directly before it
-	refused  string   // why it does not count; its place is then empty
+	refused  string   // why it does not count; then there is no event
 	pending  uint64   // how many messages followed it
 	err      error
 }
@@ -97,7 +97,7 @@ func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
 }
 
 // takeMany returns the next messages, the last of which may be an error. It counts those of a shard together, so that
-// no message gets the place of one that is erased meanwhile.
+// no message gets the sequence number of one that is erased meanwhile.
 func (b *inbox) takeMany(ctx context.Context) (some []arrival) {
 	l := b.counter.lane
 	known := len(l.holes)
@@ -138,9 +138,9 @@ func (k *counter) arrival(m *nats.Msg, meta *nats.MsgMetadata) arrival {
 		a.hole, a.err = l.noteHole(m.Data)
 		return a
 	}
-	before := k.last.Seq
+	before := k.last.At
 	a.seq = k.count(a.at)
-	a.place, a.after = placeIn(m.Header, placeHeader), placeIn(m.Header, afterHeader)
+	a.given, a.after = seqIn(m.Header, seqHeader), seqIn(m.Header, afterHeader)
 	if m.Header.Get(headerGone) == "" {
 		a.text = unpack(m)
 	}
@@ -150,14 +150,14 @@ func (k *counter) arrival(m *nats.Msg, meta *nats.MsgMetadata) arrival {
 	return a
 }
 
-// placeIn returns the place in a header, 0 if there is none.
-func placeIn(h nats.Header, name string) mail.Seq {
-	place, _ := strconv.ParseUint(h.Get(name), 10, 64)
-	return mail.Seq(place)
+// seqIn returns the sequence number in a header, 0 if there is none.
+func seqIn(h nats.Header, name string) mail.Seq {
+	seq, _ := strconv.ParseUint(h.Get(name), 10, 64)
+	return mail.Seq(seq)
 }
 
-// miscounted reports whether the sender of a message knew of more places before it than there are.
-func (a *arrival) miscounted() bool { return a.after >= a.seq || a.place > a.seq }
+// miscounted reports whether the sender of a message knew of more events before it than there are.
+func (a *arrival) miscounted() bool { return a.after >= a.seq || a.given > a.seq }
 
 // next returns the next message, whose number must follow the last one's.
 func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {

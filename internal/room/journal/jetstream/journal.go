@@ -83,7 +83,7 @@ type Journal struct {
 	ways     [maxFlights]bool   // those in use by a flight
 
 	placing sync.Mutex        // held while events are placed in the copy
-	cold    map[mail.Seq]bool // places of events that belong in the archive; see noteCold
+	cold    map[mail.Seq]bool // the events that belong in the archive; see noteCold
 }
 
 // Open opens the journal of a room with its copy in dir, and creates both if necessary. It returns when the copy has

@@ -20,9 +20,10 @@ import (
 // lane is where the messages of one room are: a subject of a shard, which is a stream that rooms share, or a stream
 // of the room's own, as each room had before there were shards.
 //
-// In a stream of its own, a message's place is its sequence number. In a shard, the n-th message of the subject has
-// place n. Later readers would not count an erased message, so its hole is recorded first, on a second subject of the
-// room. Nothing else leaves the stream, so the number of messages and holes together is the number of places.
+// In a stream of its own, a message has the same sequence number in the room as in the stream. In a shard, the n-th
+// message of the subject has number n in the room. Later readers would not count an erased message, so its hole is
+// recorded first, on a second subject of the room. Nothing else leaves the stream, so there are as many sequence
+// numbers as messages and holes together.
 type lane struct {
 	jetstream.Stream
 	info    *jetstream.StreamInfo
@@ -30,17 +31,17 @@ type lane struct {
 	base    string // prefix of the subjects of a room in a shard
 	subject string
 	shared  bool // it is in a shard
-	// end is the last place when the leader was last asked, or more: a message that is about to be erased counts
-	// twice.
+	// end is the last sequence number when the leader was last asked, or more: a message that is about to be erased
+	// counts twice.
 	end     mail.Seq
 	holes   holes  // of a shard: at least those recorded by then
 	doubled uint64 // how many of the records repeat a known hole
 }
 
-// hole is the place of a message in a shard that is erased, or about to be.
+// hole is where a message was in a shard that is erased, or about to be.
 type hole struct {
-	Seq   uint64   `json:"seq"`             // of the message in the stream
-	Place mail.Seq `json:"place"`           // of the message in the room
+	At    uint64   `json:"seq"`             // of the message in the stream
+	Seq   mail.Seq `json:"place"`           // of the message in the room
 	About mail.ID  `json:"about,omitempty"` // of the message that was there, if it was mail
 	// Machine sent it, with a number on a way: sent again, it must still be recognised.
 	Machine mail.Machine `json:"machine,omitempty"`
@@ -52,14 +53,14 @@ type hole struct {
 type holes []hole
 
 func (h *holes) add(x hole) {
-	if i, known := h.find(x.Seq); !known {
+	if i, known := h.find(x.At); !known {
 		*h = slices.Insert(*h, i, x)
 	}
 }
 
 // find returns how many holes precede a sequence number, and whether it is a hole itself.
-func (h holes) find(seq uint64) (before int, known bool) {
-	return slices.BinarySearchFunc(h, seq, func(x hole, seq uint64) int { return cmp.Compare(x.Seq, seq) })
+func (h holes) find(at uint64) (before int, known bool) {
+	return slices.BinarySearchFunc(h, at, func(x hole, at uint64) int { return cmp.Compare(x.At, at) })
 }
 
 // between counts the holes after one sequence number and before another.
@@ -72,9 +73,9 @@ func (h holes) between(after, before uint64) mail.Seq {
 	return mail.Seq(max(to-from, 0))
 }
 
-// after counts the holes after a sequence number.
-func (h holes) after(seq uint64) mail.Seq {
-	from, known := h.find(seq)
+// after counts the holes after a sequence number of the stream.
+func (h holes) after(at uint64) mail.Seq {
+	from, known := h.find(at)
 	if known {
 		from++
 	}
@@ -84,7 +85,7 @@ func (h holes) after(seq uint64) mail.Seq {
 // numbered returns the holes after one sequence number and before another whose messages had numbers.
 func (h holes) numbered(after, before uint64) (some []hole) {
 	from, _ := h.find(after)
-	for ; from < len(h) && h[from].Seq < before; from++ {
+	for ; from < len(h) && h[from].At < before; from++ {
 		if h[from].Number > 0 {
 			some = append(some, h[from])
 		}
@@ -97,22 +98,22 @@ func (l *lane) idIn(id string) string { return strings.TrimPrefix(id, idsOf(l.su
 
 // point is where a message is in the stream and in the room.
 type point struct {
-	Seq   uint64   `json:"seq"`
-	Place mail.Seq `json:"place"`
+	At  uint64   `json:"seq"`
+	Seq mail.Seq `json:"place"`
 }
 
-// counter gives the messages of a lane their places, in order.
+// counter gives the messages of a lane their sequence numbers in the room, in order.
 type counter struct {
 	lane *lane
 	last point // the message that was counted last
 }
 
-func (k *counter) count(seq uint64) mail.Seq {
+func (k *counter) count(at uint64) mail.Seq {
 	if !k.lane.shared {
-		return mail.Seq(seq)
+		return mail.Seq(at)
 	}
-	k.last = point{seq, k.last.Place + k.lane.holes.between(k.last.Seq, seq) + 1}
-	return k.last.Place
+	k.last = point{at, k.last.Seq + k.lane.holes.between(k.last.At, at) + 1}
+	return k.last.Seq
 }
 
 // holesSubject is where the holes of a room are recorded.
@@ -170,7 +171,7 @@ func (l *lane) readHoles(ctx context.Context, nc *nats.Conn, recorded uint64) er
 	return nil
 }
 
-// errMiscounted means that messages got wrong places. The room is then counted again.
+// errMiscounted means that messages got wrong sequence numbers. The room is then counted again.
 var errMiscounted = errors.New("messages of the room were counted wrong")
 
 // checkCount asks the leader again, and returns errMiscounted if messages were erased while a reader counted who knew
@@ -190,7 +191,7 @@ func (l *lane) checkCount(ctx context.Context, nc *nats.Conn, known int) error {
 func (l *lane) noteHole(text []byte) (*hole, error) {
 	var x hole
 	err := json.Unmarshal(text, &x)
-	if err == nil && (x.Seq == 0 || x.Place == 0 || x.Way < 0 || x.Way >= ways) {
+	if err == nil && (x.At == 0 || x.Seq == 0 || x.Way < 0 || x.Way >= ways) {
 		err = errors.New("it names no sequence number")
 	}
 	if err != nil {
@@ -202,7 +203,7 @@ func (l *lane) noteHole(text []byte) (*hole, error) {
 
 // record records, for all readers of the room, that a message is about to be erased. Recording it twice counts once.
 func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
-	if _, known := l.holes.find(x.Seq); known {
+	if _, known := l.holes.find(x.At); known {
 		return nil
 	}
 	text, err := json.Marshal(x)
@@ -210,7 +211,7 @@ func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 		return err
 	}
 	m := &nats.Msg{Subject: l.holesSubject(), Data: text,
-		Header: nats.Header{headerID: {fmt.Sprintf("%s.%d", l.holesSubject(), x.Seq)}}}
+		Header: nats.Header{headerID: {fmt.Sprintf("%s.%d", l.holesSubject(), x.At)}}}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
@@ -238,8 +239,8 @@ func (l *lane) lastSeq(ctx context.Context) (uint64, error) {
 	return m.Sequence, nil
 }
 
-// read calls f for the messages after a place, up to another. It begins at an earlier message whose position is
-// known.
+// read calls f for the messages after a sequence number, up to another. It begins at an earlier message whose position
+// is known.
 func (l *lane) read(ctx context.Context, nc *nats.Conn, from point, after, end mail.Seq,
 	f func(arrival) error) error {
 	if after >= end {
@@ -287,8 +288,8 @@ func (l *lane) read(ctx context.Context, nc *nats.Conn, from point, after, end m
 // messages, because the servers have to agree on it and on its end.
 const mostGot = 24
 
-// few reports whether get should read the messages after a point up to a place.
-func (l *lane) few(from point, end mail.Seq) bool { return l.shared && end < from.Place+mostGot }
+// few reports whether get should read the messages after a point up to a sequence number.
+func (l *lane) few(from point, end mail.Seq) bool { return l.shared && end < from.Seq+mostGot }
 
 // readFew is read for few messages of a shard.
 func (l *lane) readFew(ctx context.Context, from point, after, end mail.Seq, f func(arrival) error) error {
@@ -301,11 +302,11 @@ func (l *lane) readFew(ctx context.Context, from point, after, end mail.Seq, f f
 	return err
 }
 
-// get returns the messages of a shard after a point, up to a place.
+// get returns the messages of a shard after a point, up to a sequence number.
 func (l *lane) get(ctx context.Context, from point, end mail.Seq) (some []arrival, err error) {
 	k := counter{l, from}
-	for k.last.Place < end {
-		m, err := l.GetMsg(ctx, k.last.Seq+1, jetstream.WithGetMsgSubject(l.subject))
+	for k.last.Seq < end {
+		m, err := l.GetMsg(ctx, k.last.At+1, jetstream.WithGetMsgSubject(l.subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return some, nil // the last ones are erased
 		}
@@ -321,14 +322,14 @@ func (l *lane) get(ctx context.Context, from point, end mail.Seq) (some []arriva
 	return some, nil
 }
 
-// more reports whether the stream has something after a place, up to another. In a shard it searches after the last
-// counted message.
+// more reports whether the stream has something after a sequence number, up to another. In a shard it searches after
+// the last counted message.
 func (l *lane) more(ctx context.Context, last point, after, end mail.Seq) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	from, subject := uint64(after)+1, ">"
 	if l.shared {
-		from, subject = last.Seq+1, l.subject
+		from, subject = last.At+1, l.subject
 	}
 	next, err := l.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {

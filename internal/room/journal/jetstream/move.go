@@ -33,7 +33,7 @@ const (
 	fenceHeader = "Pennypost-Moved"
 )
 
-// moved is the content of a place in a room that is moved. Without text the place is empty.
+// moved is an event of a room that is moved. Without text, only its sequence number is known.
 type moved struct {
 	seq      mail.Seq
 	text     []byte
@@ -56,9 +56,9 @@ func (c *Cluster) fence(ctx context.Context, subject, to string) error {
 	return err
 }
 
-// Bring copies a room from its files, up to the last place, to a shard where no machine uses it yet, and checks what
-// an earlier attempt has copied. It returns the last place; Arrive finishes the copy when no one appends any more. If
-// the servers have a room of that name, or another machine brings one, the error has code Conflict.
+// Bring copies a room from its files, up to the last event, to a shard where no machine uses it yet, and checks what
+// an earlier attempt has copied. It returns the last sequence number; Arrive finishes the copy when no one appends any
+// more. If the servers have a room of that name, or another machine brings one, the error has code Conflict.
 func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (mail.Seq, error) {
 	l, err := c.berth(ctx, room)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Cluster) compare(ctx context.Context, l *lane, from *jsonl.Journal) (bo
 	if l.end > from.Last() {
 		return false, nil
 	}
-	next, stop := iter.Pull2(places(ctx, from, 0, l.end))
+	next, stop := iter.Pull2(contents(ctx, from, 0, l.end))
 	defer stop()
 	same := true
 	err := l.read(ctx, c.nc, point{}, 0, l.end, func(a arrival) error {
@@ -191,8 +191,8 @@ func isMessage(text []byte) bool {
 	return json.Unmarshal(text, &e) == nil && e.Message != nil
 }
 
-// places yields the content of each place from after+1 to end: hot and archived events in order, and empty places.
-func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq2[moved, error] {
+// contents yields the events from after+1 to end, hot and archived, and the sequence numbers without an event.
+func contents(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq2[moved, error] {
 	return func(yield func(moved, error) bool) {
 		if after >= end {
 			return
@@ -226,7 +226,7 @@ func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq
 	}
 }
 
-// from returns events of a cursor from a place on; hot is the rest of the events that it last returned.
+// from returns events of a cursor from a sequence number on; hot is the rest of the events that it last returned.
 func from(ctx context.Context, cursor journal.Cursor, hot []mail.Event, seq mail.Seq) (_ []mail.Event, err error) {
 	for err == nil && (len(hot) == 0 || hot[0].Seq < seq) {
 		if len(hot) == 0 {
@@ -238,7 +238,7 @@ func from(ctx context.Context, cursor journal.Cursor, hot []mail.Event, seq mail
 	return hot, err
 }
 
-// textOf returns an event as it is stored in a stream; nil for an empty place.
+// textOf returns an event as it is stored in a stream; nil if there is none.
 func textOf(e mail.Event) ([]byte, error) {
 	if e == (mail.Event{Seq: e.Seq, At: e.At}) {
 		return nil, nil
@@ -246,7 +246,7 @@ func textOf(e mail.Event) ([]byte, error) {
 	return jsonl.Encode(e)
 }
 
-// copyTo appends the places after the last one already there, up to a place.
+// copyTo appends the events after the last one already there, up to a sequence number.
 func (c *Cluster) copyTo(ctx context.Context, l *lane, from *jsonl.Journal, to mail.Seq) error {
 	last, err := l.lastSeq(ctx)
 	if err == nil {
@@ -264,7 +264,7 @@ func (c *Cluster) copyTo(ctx context.Context, l *lane, from *jsonl.Journal, to m
 		}
 		return err
 	}
-	for at, err := range places(ctx, from, l.end, to) {
+	for at, err := range contents(ctx, from, l.end, to) {
 		if err != nil {
 			return err
 		}
@@ -278,14 +278,14 @@ func (c *Cluster) copyTo(ctx context.Context, l *lane, from *jsonl.Journal, to m
 	return flush()
 }
 
-// shift appends a batch of places, all or none, directly after a message of the room, and returns the sequence number
+// shift appends a batch of events, all or none, directly after a message of the room, and returns the sequence number
 // of its last one.
 func (c *Cluster) shift(ctx context.Context, l *lane, last uint64, batch []moved) (uint64, error) {
 	msgs := make([]*nats.Msg, len(batch))
 	for i, at := range batch {
-		place := strconv.FormatUint(uint64(at.seq), 10)
-		msgs[i] = &nats.Msg{Subject: l.subject, Data: at.text, Header: nats.Header{placeHeader: {place},
-			headerID: {copyID(l.base, place)}}}
+		seq := strconv.FormatUint(uint64(at.seq), 10)
+		msgs[i] = &nats.Msg{Subject: l.subject, Data: at.text, Header: nats.Header{seqHeader: {seq},
+			headerID: {copyID(l.base, seq)}}}
 		if at.text == nil {
 			msgs[i].Header.Set(headerGone, "1")
 		}
@@ -314,7 +314,7 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 	if err := c.copyTo(ctx, l, from, from.Last()); err != nil {
 		return err
 	}
-	for at, err := range places(ctx, from, brought, from.Last()) {
+	for at, err := range contents(ctx, from, brought, from.Last()) {
 		if err != nil {
 			return err
 		}
@@ -332,7 +332,8 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 	return nil
 }
 
-// Settle opens a room that was copied to the servers, up to a place, to all machines. It may be called again.
+// Settle opens a room that was copied to the servers, up to a sequence number, to all machines. It may be called
+// again.
 func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()

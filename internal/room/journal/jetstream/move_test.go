@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// A moved room has each place once: hot or archived events, and an empty place where an event was dropped.
+// A moved room has each sequence number once: hot or archived events, and none where an event was dropped.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	j, err := jsonl.Open(t.TempDir(), jsonl.Options{})
@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 	}
 	look := func() string {
 		var b strings.Builder
-		for at, err := range places(t.Context(), j, 1, 11) {
+		for at, err := range contents(t.Context(), j, 1, 11) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,11 +63,11 @@ func TestPlaces(t *testing.T) {
 	}
 	fates(" 1 2 3 5 ", " 6 ")
 	if got, want := look(), "2 cold 3 cold 4 hot 5 cold 6 gone 7 hot 8 hot 9 hot 10 hot 11 hot "; got != want {
-		t.Errorf("places are %s, want %s", got, want)
+		t.Errorf("the events are %s, want %s", got, want)
 	}
 	fates(" 7 9 ", " 8 ")
 	if got, want := look(), "2 cold 3 cold 4 hot 5 cold 6 gone 7 cold 8 gone 9 cold 10 hot 11 hot "; got != want {
-		t.Errorf("places are %s, want %s", got, want)
+		t.Errorf("the events are %s, want %s", got, want)
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// settle waits until a stored batch has reached the copy, and returns its place. It is not placed earlier: in a
-// shard, the answer does not say what precedes it in the room.
+// settle waits until a stored batch has reached the copy, and returns its sequence number. It is not placed earlier:
+// in a shard, the answer does not say what precedes it in the room.
 func (j *Journal) settle(f *flight, deadline time.Time) (mail.Seq, error) {
 	for {
 		wait := min(firstAttempt, max(time.Until(deadline), 0))
-		place, known, err := j.outcome(context.Background(), f, time.After(wait))
+		seq, known, err := j.outcome(context.Background(), f, time.After(wait))
 		if known {
-			return place, err
+			return seq, err
 		}
 		j.mu.Lock()
 		trouble := j.trouble
@@ -32,20 +32,20 @@ func (j *Journal) settle(f *flight, deadline time.Time) (mail.Seq, error) {
 	}
 }
 
-// late returns the place of a batch when time is up: after a suspension of the machine, the batch may have been seen
-// too.
+// late returns the sequence number of a batch when time is up: after a suspension of the machine, the batch may have
+// been seen too.
 func (j *Journal) late(f *flight) (mail.Seq, error) {
 	select {
-	case place := <-f.seen:
-		return place, nil
+	case seq := <-f.seen:
+		return seq, nil
 	default:
 		return 0, j.inDoubt("the NATS servers have this, but do not deliver it", errSilent)
 	}
 }
 
-// holds reports whether the copy has an event at a place, or it is unknown what is there.
-func (j *Journal) holds(place mail.Seq, text []byte) bool {
-	here, err := j.local.Read(j.ctx, place)
+// holds reports whether the copy has an event under a sequence number, or it is unknown which.
+func (j *Journal) holds(seq mail.Seq, text []byte) bool {
+	here, err := j.local.Read(j.ctx, seq)
 	if err != nil || len(here) == 0 {
 		return true
 	}

@@ -11,11 +11,11 @@ import (
 const (
 	// pointsName is the file in the copy's directory that says where in a shard its messages are.
 	pointsName = "shard.json"
-	// pointsApart is the distance between two remembered places.
+	// pointsApart is the distance between two remembered messages.
 	pointsApart = 1000
 )
 
-// points record, for some places of a room in a shard, where their messages are in the stream, so that the room need
+// points record, for some messages of a room in a shard, where they are in the stream, so that the room need
 // not be counted from its beginning.
 type points struct {
 	file string
@@ -41,10 +41,10 @@ func (p *points) of(subject string) {
 	}
 }
 
-// before returns the last point up to a place.
-func (p *points) before(place mail.Seq) (at point) {
+// before returns the last point up to a sequence number.
+func (p *points) before(seq mail.Seq) (at point) {
 	for _, x := range p.Points {
-		if x.Place <= place {
+		if x.Seq <= seq {
 			at = x
 		}
 	}
@@ -55,26 +55,26 @@ func (p *points) before(place mail.Seq) (at point) {
 func (p *points) note(x point) {
 	n := len(p.Points)
 	switch {
-	case n > 0 && p.Points[n-1].Place >= x.Place: // it was delivered again
-	case n > 1 && p.Points[n-1].Place-p.Points[n-2].Place < pointsApart:
+	case n > 0 && p.Points[n-1].Seq >= x.Seq: // it was delivered again
+	case n > 1 && p.Points[n-1].Seq-p.Points[n-2].Seq < pointsApart:
 		p.Points[n-1] = x
 	default:
 		p.Points = append(p.Points, x)
 	}
 }
 
-// cut forgets the points after a place at which the copy was cut off.
+// cut forgets the points after a sequence number at which the copy was cut off.
 func (p *points) cut(last mail.Seq) {
-	p.Points = slices.DeleteFunc(p.Points, func(x point) bool { return x.Place > last })
+	p.Points = slices.DeleteFunc(p.Points, func(x point) bool { return x.Seq > last })
 	p.saved = 0
 }
 
 // save writes the file if enough has been noted since the last time, or always.
 func (p *points) save(always bool) error {
 	n := len(p.Points)
-	if n == 0 || !always && p.Points[n-1].Place < p.saved+pointsApart {
+	if n == 0 || !always && p.Points[n-1].Seq < p.saved+pointsApart {
 		return nil
 	}
-	p.saved = p.Points[n-1].Place
+	p.saved = p.Points[n-1].Seq
 	return kept.Save(p.file, p)
 }

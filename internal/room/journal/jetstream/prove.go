@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// ringsName is the file in the copy's directory that records which keys the room had at some places.
+	// ringsName is the file in the copy's directory that records which keys the room had at some of its events.
 	ringsName = "keys.json"
-	// ringsApart is the distance between two remembered places, and ringsKept their number: after a crash, the newest
+	// ringsApart is the distance between two of these events, and ringsKept their number: after a crash, the newest
 	// may be beyond the end of the copy.
 	ringsApart = 1000
 	ringsKept  = 2
@@ -76,10 +76,10 @@ func (r *rings) last() *ring {
 	return r.Rings[len(r.Rings)-1]
 }
 
-// cut forgets the rings after a place.
-func (r *rings) cut(place mail.Seq) {
-	r.Rings = slices.DeleteFunc(r.Rings, func(x *ring) bool { return x.Place > place })
-	if r.now != nil && r.now.Place > place {
+// cut forgets the rings after a sequence number.
+func (r *rings) cut(seq mail.Seq) {
+	r.Rings = slices.DeleteFunc(r.Rings, func(x *ring) bool { return x.Seq > seq })
+	if r.now != nil && r.now.Seq > seq {
 		r.now = nil
 	}
 }
@@ -90,7 +90,7 @@ func (r *rings) save(always bool) error {
 		return nil
 	}
 	n := len(r.Rings)
-	if n > 0 && (r.now.Place < r.Rings[n-1].Place+ringsApart && !always || r.now.Place == r.Rings[n-1].Place) {
+	if n > 0 && (r.now.Seq < r.Rings[n-1].Seq+ringsApart && !always || r.now.Seq == r.Rings[n-1].Seq) {
 		return nil
 	}
 	r.Rings = append(r.Rings, r.now.clone())
@@ -111,8 +111,8 @@ func (j *Journal) prove(ctx context.Context, l *lane) error {
 	if err != nil {
 		return fmt.Errorf("read the list of keys of the room: %w", err)
 	}
-	if r.Place < end {
-		err := l.read(ctx, j.cluster.nc, j.point(l, r.Place), r.Place, end, func(a arrival) error {
+	if r.Seq < end {
+		err := l.read(ctx, j.cluster.nc, j.point(l, r.Seq), r.Seq, end, func(a arrival) error {
 			r.judge(&a)
 			return nil
 		})
@@ -152,7 +152,7 @@ func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
 	return err
 }
 
-// ringBefore returns the newest ring up to a place that belongs to the stream as it is now.
+// ringBefore returns the newest ring up to a sequence number that belongs to the stream as it is now.
 func (j *Journal) ringBefore(ctx context.Context, l *lane, end mail.Seq) (*ring, error) {
 	j.rings.of(l.subject)
 	known := slices.Clone(j.rings.Rings)
@@ -160,7 +160,7 @@ func (j *Journal) ringBefore(ctx context.Context, l *lane, end mail.Seq) (*ring,
 		known = append(known, j.rings.now)
 	}
 	for _, r := range slices.Backward(known) {
-		if r.Place > end || r.Seq == 0 {
+		if r.Seq > end || r.At == 0 {
 			continue
 		}
 		if same, err := r.isOf(ctx, l); err != nil {
@@ -174,9 +174,9 @@ func (j *Journal) ringBefore(ctx context.Context, l *lane, end mail.Seq) (*ring,
 
 // isOf reports whether the last message that a ring has judged is in the stream.
 func (r *ring) isOf(ctx context.Context, l *lane) (bool, error) {
-	m, err := l.GetMsg(ctx, r.Seq)
+	m, err := l.GetMsg(ctx, r.At)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		_, erased := l.holes.find(r.Seq)
+		_, erased := l.holes.find(r.At)
 		return erased, nil
 	}
 	return err == nil && m.Subject == l.subject && l.idIn(m.Header.Get(headerID)) == r.ID, err
@@ -187,7 +187,7 @@ func (j *Journal) founded(r *ring) error {
 	before := &j.rings
 	founds := func(key []byte) bool { return bytes.Equal(key, r.Founder) }
 	switch {
-	case !before.Admits, r.Place == 0, slices.ContainsFunc(before.Before, founds),
+	case !before.Admits, r.Seq == 0, slices.ContainsFunc(before.Before, founds),
 		j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder):
 		return nil
 	}
@@ -206,8 +206,8 @@ func (j *Journal) setStanding(r *ring) {
 	j.standing = s
 }
 
-// judge removes the text of arrivals that do not count, so that their places are empty. Other machines judge the same
-// way.
+// judge removes the text of arrivals that do not count, so that there are no such events. Other machines judge the
+// same way.
 func (j *Journal) judge(some []arrival) {
 	r := j.rings.now
 	if r == nil {
@@ -215,7 +215,7 @@ func (j *Journal) judge(some []arrival) {
 	}
 	for i := range some {
 		a := &some[i]
-		if a.hole != nil || a.seq <= r.Place {
+		if a.hole != nil || a.seq <= r.Seq {
 			continue
 		}
 		if a.refused = r.judge(a); a.refused != "" {
@@ -246,7 +246,7 @@ func (j *Journal) tellRefused(a *arrival) {
 	if _, err := mail.ParseMachine(string(from)); err != nil {
 		who = "an unnamed machine"
 	}
-	j.log.Error("event rejected", "machine", from, "place", a.seq, "why", a.refused)
+	j.log.Error("event rejected", "machine", from, "seq", a.seq, "why", a.refused)
 	j.local.Tell(journal.News{Subject: "A message to room " + j.room + " was rejected",
 		Body: fmt.Sprintf("Message %d of room %s on the NATS servers is from %s, but %s. It is not shown and has "+
 			"no effect. Someone else may have the servers' password, or a machine has a new key. This machine does "+

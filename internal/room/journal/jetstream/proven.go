@@ -28,7 +28,7 @@ const (
 )
 
 // signed are the headers that the signature covers, in addition to the subject and the text.
-var signed = []string{headerID, machineHeader, numberHeader, headerGone, fenceHeader, placeHeader, afterHeader,
+var signed = []string{headerID, machineHeader, numberHeader, headerGone, fenceHeader, seqHeader, afterHeader,
 	archivedHeader, copiedHeader, keyHeader}
 
 // Each hashed text begins with one of these, so that a hash has one meaning only.
@@ -199,7 +199,7 @@ func isCopy(m *nats.Msg, base string) bool {
 }
 
 // copyID returns the id of a message that is copied to a room's next lane.
-func copyID(base, place string) string { return base + ".copy." + place }
+func copyID(base, seq string) string { return base + ".copy." + seq }
 
 // by reports whether a message was signed with a key.
 func (p *proof) by(key ed25519.PublicKey) bool {
@@ -250,7 +250,7 @@ func (c *Cluster) signCopies(msgs []*nats.Msg) {
 // holeOf returns the hole that a message leaves when it is erased. A number that its machine has not signed is left
 // out.
 func holeOf(a *arrival, keys map[mail.Machine]mail.MachineKey) hole {
-	x := hole{Seq: a.at, Place: a.seq}
+	x := hole{At: a.at, Seq: a.seq}
 	if p := &a.proof; p.number > 0 && p.by(keys[p.machine].Key) {
 		x.Machine, x.Way, x.Number = p.machine, p.way, p.number
 	}

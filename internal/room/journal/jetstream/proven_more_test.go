@@ -55,7 +55,7 @@ func TestP5_ErasedIsNotSentAgain(t *testing.T) {
 	desk, laptop := f.closed("lab")
 	at := f.append(laptop, said("secret"))
 	kept := f.raw("lab", at)
-	f.placesOf(desk, at)
+	f.textsOf(desk, at)
 	_, err := desk.Erase(t.Context(), "msg_secret", func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == "msg_secret"
 	})
@@ -63,7 +63,7 @@ func TestP5_ErasedIsNotSentAgain(t *testing.T) {
 	f.againForgotten(kept)
 	last := f.append(desk, said("after"))
 	fresh := f.machine("laptop", keyOf("laptop"), "lab")
-	f.placesOf(laptop, last)
+	f.textsOf(laptop, last)
 	if all := f.agree("after the erasure", last, desk, fresh); has(all, "secret") || !has(all, "after") {
 		t.Errorf("there is %q", all)
 	}
@@ -84,7 +84,7 @@ func movedRoom(t *testing.T, thief func(*fleet) *Cluster) {
 	f := newFleet(t)
 	desk, laptop := f.closed("lab")
 	last := f.append(laptop, said("one"), said("two"), said("three"))
-	f.placesOf(desk, last)
+	f.textsOf(desk, last)
 	f.must(desk.local.Compact(t.Context(), func(e mail.Event) journal.Fate {
 		if e.Machine != nil { // as rooms do
 			return journal.Archive
@@ -110,9 +110,9 @@ func movedRoom(t *testing.T, thief func(*fleet) *Cluster) {
 	// A copy of a machine's own, sent after those of the move.
 	l, err := f.thief.lane(t.Context(), "lab", false)
 	f.must(err)
-	place := fmt.Sprint(l.end + 1)
+	seq := fmt.Sprint(l.end + 1)
 	f.send(f.thief, "lab", func(m *nats.Msg) {
-		m.Header = nats.Header{headerID: {copyID(l.base, place)}, placeHeader: {place}}
+		m.Header = nats.Header{headerID: {copyID(l.base, seq)}, seqHeader: {seq}}
 	}, said("copied behind"))
 	last = f.append(laptop, said("five"))
 	if all := f.agree("after the forged copy", last, desk, laptop, fresh); has(all, "copied behind") {
@@ -129,7 +129,7 @@ func movedRoom(t *testing.T, thief func(*fleet) *Cluster) {
 		if _, err := m.Append(t.Context(), said("to whom")); err == nil {
 			t.Errorf("%s sends to a room that was forged", m.c.cfg.Machine)
 		}
-		if all := f.placesOf(m, m.Last()); has(all, "forged") || !has(all, "five") {
+		if all := f.textsOf(m, m.Last()); has(all, "forged") || !has(all, "five") {
 			t.Errorf("%s has %q", m.c.cfg.Machine, all)
 		}
 	}
@@ -142,8 +142,8 @@ func TestP5_LostEnd(t *testing.T) {
 	desk, laptop := f.closed("lab")
 	f.append(desk, said("kept"))
 	last := f.append(laptop, said("lost"), ofMachine(mail.MachineChange{Name: "laptop", Rules: 4}))
-	f.placesOf(desk, last)
-	f.placesOf(laptop, last)
+	f.textsOf(desk, last)
+	f.textsOf(laptop, last)
 	f.must(laptop.Close())
 	l, err := f.thief.lane(t.Context(), "lab", false)
 	f.must(err)
@@ -180,7 +180,7 @@ func TestP5_OldRoom(t *testing.T) {
 		t.Errorf("a machine that has lost its key is told: %v", err)
 	}
 	last := f.append(old, ofMachine(mail.MachineChange{Name: "desk", Admits: true}))
-	f.placesOf(before, last)
+	f.textsOf(before, last)
 	if _, err := before.Append(t.Context(), said("too old")); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("a machine without a key is told: %v", err)
 	}

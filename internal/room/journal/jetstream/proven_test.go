@@ -102,8 +102,8 @@ func keyEvent(name mail.Machine, key ed25519.PrivateKey) mail.Event {
 
 func ofMachine(c mail.MachineChange) mail.Event { return mail.Event{At: 1778414400000, Machine: &c} }
 
-// placesOf returns a copy's text at each place, "" where it has none, once it has reached a place.
-func (f *fleet) placesOf(m *member, last mail.Seq) []string {
+// textsOf returns a copy's text of each sequence number, "" where it has none, once it has reached one.
+func (f *fleet) textsOf(m *member, last mail.Seq) []string {
 	f.Helper()
 	for end := time.Now().Add(20 * time.Second); m.Last() < last; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -123,9 +123,9 @@ func (f *fleet) placesOf(m *member, last mail.Seq) []string {
 // agree fails the test unless machines have the same texts and keys, and returns the texts.
 func (f *fleet) agree(when string, last mail.Seq, machines ...*member) []string {
 	f.Helper()
-	want := f.placesOf(machines[0], last)
+	want := f.textsOf(machines[0], last)
 	for _, m := range machines[1:] {
-		if got := f.placesOf(m, last); !slices.Equal(got, want) {
+		if got := f.textsOf(m, last); !slices.Equal(got, want) {
 			f.Errorf("%s, %s has\n%s\nand %s\n%s", when, m.c.cfg.Machine, strings.Join(got, "\n"),
 				machines[0].c.cfg.Machine, strings.Join(want, "\n"))
 		}
@@ -165,12 +165,12 @@ func (f *fleet) send(c *Cluster, room string, change func(*nats.Msg), events ...
 }
 
 // raw returns a message as stored in the shard.
-func (f *fleet) raw(room string, place mail.Seq) *nats.Msg {
+func (f *fleet) raw(room string, seq mail.Seq) *nats.Msg {
 	f.Helper()
 	l, err := f.thief.lane(f.Context(), room, false)
 	f.must(err)
 	var at uint64
-	f.must(l.read(f.Context(), f.thief.nc, point{}, place-1, place, func(a arrival) error { at = a.at; return nil }))
+	f.must(l.read(f.Context(), f.thief.nc, point{}, seq-1, seq, func(a arrival) error { at = a.at; return nil }))
 	m, err := l.GetMsg(f.Context(), at)
 	f.must(err)
 	return &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}
@@ -193,7 +193,7 @@ func (f *fleet) again(m *nats.Msg, change func(*nats.Msg)) {
 
 // TestP5_Machines checks that only messages that a machine in the room has signed count: none that are signed with
 // another key, with a replaced or removed key, in another's name, not at all, or that were sent before. Machines
-// agree place by place: those that were there, one that fetches the room and one that opens its copy again.
+// agree event by event: those that were there, one that fetches the room and one that opens its copy again.
 func TestP5_Machines(t *testing.T) {
 	f := newFleet(t)
 	desk := f.machine("desk", keyOf("desk"), "lab")
@@ -225,7 +225,7 @@ func TestP5_Machines(t *testing.T) {
 	f.append(desk, said("several"), said("at"), said("once"))
 	counted["several"], counted["at"], counted["once"] = true, true, true
 
-	// A message signed for one place does not count at another.
+	// A message signed for one sequence number does not count under another.
 	sent := f.append(laptop, said("sent"))
 	counted["sent"] = true
 	m := f.raw("lab", sent)

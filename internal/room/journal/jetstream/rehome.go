@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// nearlyCopied is the most places that a room may have gained during the copy when its old lane is ended.
+	// nearlyCopied is the most events that a room may have gained during the copy when its old lane is ended.
 	nearlyCopied = 50
 	// takeOverAfter is how long a room waits to continue elsewhere before another machine finishes the move.
 	takeOverAfter = 10 * time.Second
@@ -98,7 +98,7 @@ func (j *Journal) goOn(ctx context.Context) error {
 	}
 	for !j.hasLeft(subject) {
 		if !pause.For(ctx, pauseShort/10) {
-			return fmt.Errorf("wait for the end of the room in its old place: %w", ctx.Err())
+			return fmt.Errorf("wait for the end of the room where it was: %w", ctx.Err())
 		}
 	}
 	return nil

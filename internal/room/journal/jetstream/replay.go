@@ -42,12 +42,12 @@ func (j *Journal) readUp(ctx context.Context, l *lane, connection uint64, change
 func (j *Journal) locate(l *lane) error {
 	last := j.local.Last()
 	from := j.point(l, last)
-	if from.Place == last {
+	if from.Seq == last {
 		return nil
 	}
 	var found points
 	known := len(l.holes)
-	err := j.read(j.ctx, l, from.Place, min(last, l.end), func(a arrival) error {
+	err := j.read(j.ctx, l, from.Seq, min(last, l.end), func(a arrival) error {
 		found.note(point{a.at, a.seq})
 		return nil
 	})
@@ -65,8 +65,8 @@ func (j *Journal) locate(l *lane) error {
 	return nil
 }
 
-// replay reads the messages after a place, and then new ones, until something fails or until reaches a place; 0: no
-// end.
+// replay reads the messages after a sequence number, and then new ones, until something fails or the copy reaches
+// another; 0: no end.
 func (j *Journal) replay(ctx context.Context, l *lane, after, until mail.Seq, connection uint64,
 	changed <-chan struct{}) error {
 	delivered, err := l.follow(ctx, j.cluster.nc, j.point(l, after))
@@ -99,7 +99,7 @@ func (j *Journal) skip(l *lane, end mail.Seq) (ended bool, err error) {
 		return false, err // it will be delivered
 	}
 	if l.shared {
-		end = last.Place + l.holes.after(last.Seq)
+		end = last.Seq + l.holes.after(last.At)
 	}
 	if end <= after {
 		return true, nil

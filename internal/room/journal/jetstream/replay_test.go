@@ -83,7 +83,7 @@ func TestErasedWhileCounted(t *testing.T) {
 }
 
 // TestErasedSoon checks that a message that is about to be erased, and so counts as a message and as a hole, does not
-// make another machine's copy longer than the room: the next message would find its place taken.
+// make another machine's copy longer than the room: the next message would find its sequence number taken.
 func TestErasedSoon(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

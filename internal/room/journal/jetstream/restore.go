@@ -16,22 +16,22 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// surveyed is how many places each part of a Survey covers.
+// surveyed is how many sequence numbers each part of a Survey covers.
 const surveyed = 1024
 
 // A Survey summarises a machine's copy of a room so that another machine can compare it with its own.
 type Survey struct {
-	Last    mail.Seq  `json:"last"`             // the last known place
+	Last    mail.Seq  `json:"last"`             // the last known sequence number
 	Events  int       `json:"events"`           // including those in the archive
 	Missing int       `json:"missing,omitzero"` // events that are known to have been in it and are not
 	At      mail.Time `json:"at,omitzero"`      // of the last event
-	Parts   []Part    `json:"parts,omitempty"`  // 1,024 places each
+	Parts   []Part    `json:"parts,omitempty"`  // 1,024 sequence numbers each
 }
 
 // A Part of a Survey.
 type Part struct {
 	Events int    `json:"n"`
-	Sum    uint64 `json:"sum"` // of their places and texts, independent of the order
+	Sum    uint64 `json:"sum"` // of their numbers and texts, independent of the order
 }
 
 // Survey reads the copy, including its archive.

@@ -8,12 +8,12 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// ring is the state of the machines' keys in a room of a shard, at a place. It follows only from the messages of the
-// shard in their order, so it is the same on each machine.
+// ring is the state of the machines' keys in a room of a shard, after an event. It follows only from the messages of
+// the shard in their order, so it is the same on each machine.
 type ring struct {
-	Place mail.Seq `json:"place"`
-	Seq   uint64   `json:"seq"` // of the message at that place, or the last before it
-	ID    string   `json:"id"`  // of that message
+	Seq mail.Seq `json:"place"`
+	At  uint64   `json:"seq"` // of that event's message, or the last before it
+	ID  string   `json:"id"`  // of that message
 
 	Machines map[mail.Machine]*keyed `json:"machines,omitempty"`
 	// Admits says that only a machine that is in can let another in.
@@ -62,13 +62,13 @@ func (r *ring) judge(a *arrival) (why string) {
 		}
 	}
 	why = r.refuses(a)
-	r.Place, r.Seq, r.ID = a.seq, a.at, a.id
+	r.Seq, r.At, r.ID = a.seq, a.at, a.id
 	return why
 }
 
 func (r *ring) refuses(a *arrival) string {
 	p := &a.proof
-	if r.Copied = a.fence == "" && (r.Copied || r.Place == 0) && r.isBase(a); r.Copied {
+	if r.Copied = a.fence == "" && (r.Copied || r.Seq == 0) && r.isBase(a); r.Copied {
 		r.learn(changeIn(a.text, true), a)
 		return ""
 	}
@@ -108,9 +108,9 @@ func (r *ring) refusesKnown(a *arrival, k *keyed) string {
 func (r *ring) isBase(a *arrival) bool {
 	p := &a.proof
 	switch {
-	case !p.base || a.place != a.seq:
+	case !p.base || a.given != a.seq:
 		return false
-	case r.Place == 0 && p.signature != nil:
+	case r.Seq == 0 && p.signature != nil:
 		r.Founder = bytes.Clone(p.key)
 	case p.signature == nil: // from a version that does not sign
 		return r.Founder == nil && !r.Admits

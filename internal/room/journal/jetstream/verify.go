@@ -14,7 +14,7 @@ import (
 // streamFile is the file name in problems of the stream.
 const streamFile = "the stream"
 
-// Verify implements journal.Verifier. It checks the files, and compares them with the stream, place by place:
+// Verify implements journal.Verifier. It checks the files, and compares them with the stream, event by event:
 // machines that equal the stream equal each other.
 func (j *Journal) Verify(ctx context.Context) (mail.Verification, error) {
 	v, err := j.local.Verify(ctx)
@@ -69,10 +69,10 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 	return ctx.Err()
 }
 
-// sums are checksums of the texts of events, by place; 0 where there is none.
+// sums are checksums of the texts of events, by sequence number; 0 where there is none.
 type sums []uint64
 
-// sums returns the checksums of the copy and its archive up to a place.
+// sums returns the checksums of the copy and its archive up to a sequence number.
 func (j *Journal) sums(ctx context.Context, last mail.Seq) (sums, error) {
 	here := make(sums, last+1)
 	return here, j.local.Lines(ctx, true, func(l jsonl.Line) error {
@@ -89,7 +89,7 @@ func sumOf(text []byte) uint64 {
 	return max(binary.BigEndian.Uint64(sum[:]), 1)
 }
 
-// differ reports whether there is an event at a place, and its text is another one.
+// differ reports whether there is an event of a sequence number, and its text is another one.
 func (s sums) differ(at mail.Seq, text []byte) bool {
 	return at < mail.Seq(len(s)) && s[at] != 0 && s[at] != sumOf(text)
 }

@@ -20,10 +20,10 @@ import (
 const (
 	headerBatch     = "Nats-Batch-Id"
 	headerBatchSeq  = "Nats-Batch-Sequence"
-	headerGone      = "Pennypost-Gone" // of a message for a place whose content is unknown
+	headerGone      = "Pennypost-Gone" // of a message for an event that is unknown
 	headerCommit    = "Nats-Batch-Commit"
-	afterHeader     = "Pennypost-After" // the last place that the sender's copy had
-	placeHeader     = "Pennypost-Place" // of a message that is copied, or put back
+	afterHeader     = "Pennypost-After" // the last sequence number of the sender's copy
+	seqHeader       = "Pennypost-Place" // of a message that is copied, or put back
 	headerID        = nats.MsgIdHdr
 	firstAttempt    = 400 * time.Millisecond
 	pauseOfAttempts = 50 * time.Millisecond
@@ -38,10 +38,10 @@ type flight struct {
 	texts    [][]byte
 	ids      []string
 	behind   *mail.Seq
-	first    mail.Seq // the place of the first event if it is known in advance; else 0
+	first    mail.Seq // the sequence number of the first event if it is known in advance; else 0
 	expect   *uint64  // where the last message of the stream, or of the room in a shard, must be; nil: see behind
 	deadline time.Time
-	seen     chan mail.Seq // one slot: the place at which the follower has placed the last message
+	seen     chan mail.Seq // one slot: the sequence number of the last message, once it is in the copy
 
 	// moved is given when the room has ended at the subject without this batch, and continues elsewhere.
 	moved  pause.Nudge
@@ -204,10 +204,10 @@ func (j *Journal) isNotAfter(f *flight, sure bool) bool {
 	return sure || f.unchecked || f.behind != nil && j.cameBetween(f)
 }
 
-// cameBetween reports whether another event has the place that a batch would need.
+// cameBetween reports whether another event has the sequence number that a batch would need.
 func (j *Journal) cameBetween(f *flight) bool {
-	place := *f.behind + 1
-	return j.local.Last() >= place && !j.holds(place, f.texts[0])
+	seq := *f.behind + 1
+	return j.local.Last() >= seq && !j.holds(seq, f.texts[0])
 }
 
 // outcome waits until the follower has seen the last message of a batch, or the room has ended. known is false if
@@ -230,8 +230,8 @@ func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (
 	return 0, false, nil
 }
 
-// attempt sends a batch once, waits for the answer, and returns the place of the last message. A negative answer is a
-// *failure.
+// attempt sends a batch once, waits for the answer, and returns the sequence number of the last message. A negative
+// answer is a *failure.
 func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (mail.Seq, error) {
 	connection, _, err := j.cluster.connection()
 	if err != nil {
@@ -257,8 +257,8 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	var last mail.Seq
 	done := make(chan error, 1)
 	go func() { // which may take longer: see Cluster.nc
-		place, err := j.cluster.store(ctx, msgs)
-		last = place
+		seq, err := j.cluster.store(ctx, msgs)
+		last = seq
 		done <- err
 	}()
 	select {
@@ -290,12 +290,12 @@ func (j *Journal) expect(ctx context.Context, f *flight, shared bool, first *nat
 	return err
 }
 
-// lastBefore returns where in a shard the last message of the room is, if the next one would get a place. A *failure
-// says that another event has it, or that this is not known yet. What this machine knows is enough, unless the
-// message was erased: then the servers no longer know it.
-func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (at uint64, assumed bool, err error) {
-	if here := j.lastPoint(); assume && here.Place == place-1 {
-		return here.Seq, true, nil
+// lastBefore returns where in a shard the last message of the room is, if the next one would get a sequence number. A
+// *failure says that another event has it, or that this is not known yet. What this machine knows is enough, unless
+// the message was erased: then the servers no longer know it.
+func (j *Journal) lastBefore(ctx context.Context, next mail.Seq, assume bool) (at uint64, assumed bool, err error) {
+	if here := j.lastPoint(); assume && here.Seq == next-1 {
+		return here.At, true, nil
 	}
 	l, err := j.cluster.lane(ctx, j.room, false)
 	if err != nil {
@@ -307,9 +307,9 @@ func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (
 	}
 	here := j.lastPoint()
 	switch {
-	case l.end != place-1, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
+	case l.end != next-1, j.local.Last() >= next, here.Seq == next-1 && seq > here.At:
 		return 0, false, &failure{Code: codeWrongLast, Text: errNotAfter.Error()}
-	case here.Place != place-1: // the copy will reach it in a moment
+	case here.Seq != next-1: // the copy will reach it in a moment
 		return 0, false, &failure{Code: codeInFlight, Text: "the copy is behind"}
 	}
 	return seq, false, nil
@@ -347,7 +347,7 @@ func (j *Journal) messages(f *flight, shared bool) []*nats.Msg {
 		switch {
 		case !shared:
 		case f.first > 0:
-			m.Header[placeHeader] = []string{strconv.FormatUint(uint64(f.first)+uint64(i), 10)}
+			m.Header[seqHeader] = []string{strconv.FormatUint(uint64(f.first)+uint64(i), 10)}
 		case !f.unchecked:
 			m.Header[afterHeader] = after
 		}
@@ -411,7 +411,7 @@ func (j *Journal) awaitSeen(ctx context.Context, f *flight) (mail.Seq, error) {
 	return last, err
 }
 
-// beforeEnd returns the place of a batch in a room that has ended, or an error if it is not in it.
+// beforeEnd returns the sequence number of a batch in a room that has ended, or an error if it is not in it.
 func (j *Journal) beforeEnd(f *flight) (mail.Seq, error) {
 	select {
 	case last := <-f.seen:

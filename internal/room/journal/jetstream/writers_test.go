@@ -21,7 +21,7 @@ import (
 // told records what senders were told about their notes.
 type told struct {
 	mu      sync.Mutex
-	stored  map[string]mail.Seq // place by body
+	stored  map[string]mail.Seq // sequence number by body
 	refused map[string]bool     // nothing was stored
 	unknown map[string]bool
 }
@@ -135,7 +135,7 @@ func TestManyMachines(t *testing.T) {
 	}
 }
 
-// TestBehindWhileOthersWrite checks that an event for directly after a place is stored there or nowhere, even if
+// TestBehindWhileOthersWrite checks that an event for directly after another is stored there or nowhere, even if
 // others append all the time: a checkpoint elsewhere would be ignored.
 func TestBehindWhileOthersWrite(t *testing.T) {
 	writer, other := openAlone(t, "busy"), openAlone(t, "busy")
