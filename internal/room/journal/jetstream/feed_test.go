@@ -8,7 +8,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream/natstest"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -37,7 +36,7 @@ func TestFollowsMany(t *testing.T) {
 	for i := range mostFilters {
 		other := *l
 		other.base = c.shardBase(fmt.Sprint("room-", i), home{Shard: l.info.Config.Name, Generation: 1})
-		tap, err := c.join(t.Context(), &other, func() mail.Seq { return 0 })
+		tap, err := c.join(t.Context(), &other, func() point { return point{} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +158,7 @@ func TestLeaderLags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := c.join(t.Context(), l, j.local.Last)
+	late, err := c.join(t.Context(), l, func() point { return j.end(l) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +215,7 @@ func TestOldConsumer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room, err := c.join(t.Context(), l, j.local.Last)
+	room, err := c.join(t.Context(), l, func() point { return j.end(l) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -259,7 +259,9 @@ func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 		expect, err = l.lastSeq(ctx)
 	}
 	for err == nil {
-		lost = slices.DeleteFunc(lost, func(p jsonl.Placed) bool { return there[sha256.Sum256(p.Text)] })
+		lost = slices.DeleteFunc(lost, func(p jsonl.Placed) bool {
+			return there[sha256.Sum256(p.Text)] || l.holes.about(p.Text)
+		})
 		if len(lost) == 0 {
 			return n, nil
 		}
@@ -378,6 +380,12 @@ func (j *Journal) point(l *lane, seq mail.Seq) point {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.points.before(seq)
+}
+
+// end returns the sequence number of the last event in the copy, and the position of that or an earlier one.
+func (j *Journal) end(l *lane) point {
+	last := j.local.Last()
+	return point{j.point(l, last).At, last}
 }
 
 // diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this

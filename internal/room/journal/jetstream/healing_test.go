@@ -172,6 +172,34 @@ func nothingToHeal(t *testing.T, h *healing) {
 	}
 }
 
+// TestErasedIsNotRescued checks that a message that was erased since the servers lost it, and another machine had put
+// it back, does not come back from an older copy.
+func TestErasedIsNotRescued(t *testing.T) {
+	h := newHealing(t)
+	events := notes(3)
+	for i := range events {
+		events[i].Message.ID = mail.ID(fmt.Sprint("msg_", i))
+	}
+	dir, texts := h.copyOf(events...)
+	since, err := jsonl.Encode(said("since"))
+	h.must(err)
+	l := h.fill("lab", texts[0], since, texts[2])
+	third, err := l.lastSeq(t.Context())
+	h.must(err)
+	h.must(h.record(t.Context(), l, hole{At: third, Seq: 3, About: "msg_2"}))
+	h.must(l.SecureDeleteMsg(t.Context(), third))
+	h.must(l.look(t.Context(), h.nc))
+
+	d := h.detached("lab", dir)
+	h.must(d.heal(t.Context(), l, l.end))
+	h.must(l.look(t.Context(), h.nc))
+	last, err := l.GetLastMsgForSubject(t.Context(), l.subject)
+	h.must(err)
+	if l.end != 4 || string(last.Data) != string(texts[1]) {
+		t.Errorf("the room ends at %d with %s, not at 4 with the event that only the copy had", l.end, last.Data)
+	}
+}
+
 // TestRestoredInParts checks that the end that the servers have lost is put back with its numbers, however long it is,
 // with ids that are the same on each machine.
 func TestRestoredInParts(t *testing.T) { healings(t, restoredInParts) }

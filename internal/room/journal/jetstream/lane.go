@@ -15,6 +15,7 @@ import (
 
 	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
 )
 
 // lane is where the messages of one room are: a subject of a shard, which is a stream that rooms share, or a stream
@@ -80,6 +81,13 @@ func (h holes) after(at uint64) mail.Seq {
 		from++
 	}
 	return mail.Seq(len(h) - from)
+}
+
+// about reports whether an event is a message that was erased.
+func (h holes) about(text []byte) bool {
+	e, ok := jsonl.Decode(1, text)
+	return ok && e.Message != nil &&
+		slices.ContainsFunc(h, func(x hole) bool { return x.About == e.Message.ID && x.About != "" })
 }
 
 // numbered returns the holes after one sequence number and before another whose messages had numbers.

@@ -124,6 +124,12 @@ func TestErasedSoon(t *testing.T) {
 	if there, here := other.local.Last(), j.local.Last(); there != here {
 		t.Errorf("the room has %d events, and its copy on another machine %d", here, there)
 	}
+	c.mu.Lock()
+	f := c.feeds[l.info.Config.Name]
+	c.mu.Unlock()
+	if err := f.count(); err != nil {
+		t.Errorf("the shard is followed again: %v", err)
+	}
 	last, err := j.Append(t.Context(), said("the last"))
 	if err != nil {
 		t.Fatal(err)
