@@ -99,6 +99,32 @@ func TestAnswer(t *testing.T) {
 	p.sees("#card .given .receipts", "next looks")
 }
 
+// TestUndoDuringRefresh tests that an undone row comes back although a refresh of the list is under way, whose response
+// does not have it.
+func TestUndoDuringRefresh(t *testing.T) {
+	r := newRoom(t)
+	r.fill(reports(3)...)
+	p := r.person(1280, 800)
+	p.click("#row-msg_report0000000000000002")
+	p.sees("#letter", "Report 2")
+	p.press("e")
+	p.misses("#list .row", "Report 2")
+	p.sees(".toast", "Undo")
+	value[bool](p, `(() => {
+		const fetches = window.fetch;
+		window.fetch = async (...all) => {
+			const response = await fetches(...all);
+			if (String(all[0]).includes("down=")) await new Promise((done) => setTimeout(done, 1_500));
+			return response;
+		};
+		document.getElementById("rows").dispatchEvent(new CustomEvent("pp-live"));
+		return true;
+	})()`)
+	time.Sleep(500 * time.Millisecond) // the post office has answered, and the page has not heard it
+	p.press("z")
+	p.sees("#list .row", "Report 2")
+}
+
 func TestTriage(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(5)...)

@@ -1,8 +1,16 @@
 // Live lists: new rows never move the row being read. They wait for a click on a pill unless the list is at its top and not in use.
 import { announce, ask } from "./live.js";
 
-let forced = false; // the person asked for new rows
+let forced = false; // the person asked for new rows, and no request for them has begun since
 let place = 0; // the open letter's index, in case its row disappears
+
+// Only a request that begins later has what the person asked for.
+document.addEventListener("htmx:before:request", ({ detail: { ctx } }) => {
+  if (ctx.sourceElement?.id !== "rows") return;
+  ctx.forced = forced;
+  forced = false;
+});
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => { forced ||= Boolean(ctx?.forced); });
 
 document.addEventListener("htmx:before:swap", (e) => {
   const { ctx } = e.detail;
@@ -13,8 +21,7 @@ document.addEventListener("htmx:before:swap", (e) => {
   const added = unknown(fresh);
   const text = `${added.length} new`;
   if (added.length && pill.textContent !== text) announce(text);
-  if (forced || !reads(list)) {
-    forced = false;
+  if (ctx.forced || !reads(list)) {
     pill.hidden = true;
     pill.textContent = "";
     return;
