@@ -99,8 +99,8 @@ func TestAnswer(t *testing.T) {
 	p.sees("#card .given .receipts", "next looks")
 }
 
-// TestUndoDuringRefresh tests that an undone row comes back although a refresh of the list is under way, whose response
-// does not have it.
+// TestUndoDuringRefresh tests that an undone row comes back although a refresh of the list is under way, whose
+// response does not have it.
 func TestUndoDuringRefresh(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(3)...)
