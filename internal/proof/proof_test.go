@@ -110,12 +110,14 @@ func (w *world) guard(t *testing.T) (end func()) {
 	alarm := time.AfterFunc(time.Until(deadline)-time.Minute, func() {
 		w.logf("a minute is left; so far it found:")
 		w.found.mu.Lock()
-		defer w.found.mu.Unlock()
 		for _, b := range w.found.list {
 			w.logf("BROKEN %s: %s", b.promise, b.text)
 		}
+		w.found.mu.Unlock()
 		for _, o := range w.offices {
-			_ = syscall.Kill(o.pid(), syscall.SIGQUIT)
+			if o.cmd != nil {
+				_ = o.cmd.Process.Signal(syscall.SIGQUIT)
+			}
 		}
 		time.Sleep(5 * time.Second)
 		for _, o := range w.offices {

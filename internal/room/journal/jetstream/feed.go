@@ -52,7 +52,6 @@ type feed struct {
 // tap is the end of a feed at which a room receives its messages.
 type tap struct {
 	feed *feed
-	base string
 	lane *lane
 	last func() point // where the copy ends
 	from uint64       // all of the room that the shard has after this sequence number is delivered
@@ -79,14 +78,14 @@ func (c *Cluster) join(ctx context.Context, l *lane, last func() point) (*tap, e
 		c.running.Go(f.run)
 	}
 	c.mu.Unlock()
-	t := &tap{feed: f, base: l.base, lane: l, last: last, in: make(chan message, tapSize), done: make(chan struct{})}
+	t := &tap{feed: f, lane: l, last: last, in: make(chan message, tapSize), done: make(chan struct{})}
 	f.mu.Lock()
 	f.taps = append(f.taps, t)
 	f.mu.Unlock()
 	f.wants.Give()
 	for {
 		f.mu.Lock()
-		covered, turned := f.all || f.covers[t.base], f.turned
+		covered, turned := f.all || f.covers[t.lane.base], f.turned
 		t.from = f.passed
 		f.mu.Unlock()
 		if covered {
@@ -203,7 +202,7 @@ func (f *feed) bases() map[string]bool {
 		select {
 		case <-t.done:
 		default:
-			bases[t.base] = true
+			bases[t.lane.base] = true
 		}
 	}
 	return bases
@@ -346,7 +345,7 @@ func (f *feed) pass(b *inbox) error {
 		}
 		f.passed = meta.Sequence.Stream
 		for _, t := range f.taps {
-			if t.base != base {
+			if t.lane.base != base {
 				continue
 			}
 			select {
@@ -378,7 +377,7 @@ func (f *feed) count() error {
 		switch {
 		case !known:
 		case now.copied < min(was.shard, now.shard) && len(t.in) == 0 && t.lags():
-			return fmt.Errorf("not all of %s was delivered", t.base)
+			return fmt.Errorf("not all of %s was delivered", t.lane.base)
 		case now.shard < was.copied:
 			t.end(errShrunk)
 		}
@@ -408,7 +407,7 @@ func (f *feed) reaches() map[*tap]reach {
 	defer f.mu.Unlock()
 	all := make(map[*tap]reach)
 	for _, t := range f.taps {
-		r := reach{mail.Seq(counts[t.base+".log"] + counts[t.base+".holes"]), t.last().Seq}
+		r := reach{mail.Seq(counts[t.lane.base+".log"] + counts[t.lane.base+".holes"]), t.last().Seq}
 		if r.shard != r.copied {
 			all[t] = r
 		}

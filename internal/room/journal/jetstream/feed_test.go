@@ -17,18 +17,7 @@ import (
 // outcome.
 func TestFollowsMany(t *testing.T) {
 	t.Parallel()
-	servers := natstest.Start(t, 3, natstest.Options{})
-	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
-	j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	c, j := openLab(t, natstest.Start(t, 3, natstest.Options{}))
 	l, err := c.lane(t.Context(), "lab", false)
 	if err != nil {
 		t.Fatal(err)
@@ -135,18 +124,7 @@ func TestFollowsSome(t *testing.T) {
 // followed again.
 func TestLeaderLags(t *testing.T) {
 	t.Parallel()
-	servers := natstest.Start(t, 3, natstest.Options{})
-	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
-	j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	c, j := openLab(t, natstest.Start(t, 3, natstest.Options{}))
 	sends := func(text string) {
 		t.Helper()
 		if _, err := j.Append(t.Context(), said(text)); err != nil {
@@ -158,7 +136,7 @@ func TestLeaderLags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := c.join(t.Context(), l, func() point { return j.end(l) })
+	late, err := c.join(t.Context(), l, j.end)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,18 +174,7 @@ func TestLeaderLags(t *testing.T) {
 // messages that come out of order.
 func TestOldConsumer(t *testing.T) {
 	t.Parallel()
-	servers := natstest.Start(t, 3, natstest.Options{})
-	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
-	j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	c, j := openLab(t, natstest.Start(t, 3, natstest.Options{}))
 	if _, err := j.Append(t.Context(), said("one"), said("two")); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +182,7 @@ func TestOldConsumer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	room, err := c.join(t.Context(), l, func() point { return j.end(l) })
+	room, err := c.join(t.Context(), l, j.end)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func (j *Journal) followOnce(l *lane) error {
 // followShared follows a room in a shard: it reads the existing messages itself, and gets new ones together with the
 // other rooms.
 func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, changed <-chan struct{}) error {
-	t, err := j.cluster.join(ctx, l, func() point { return j.end(l) })
+	t, err := j.cluster.join(ctx, l, j.end)
 	if err != nil {
 		return err
 	}

@@ -217,7 +217,7 @@ func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	}
 	known := len(l.holes)
 	err = look(0, end)
-	if err == nil && l.shared {
+	if err == nil {
 		err = l.checkCount(ctx, j.cluster.nc, known)
 	}
 	if err != nil || from == 0 {
@@ -382,11 +382,8 @@ func (j *Journal) point(l *lane, seq mail.Seq) point {
 	return j.points.before(seq)
 }
 
-// end returns the sequence number of the last event in the copy, and the position of that or an earlier one.
-func (j *Journal) end(l *lane) point {
-	last := j.local.Last()
-	return point{j.point(l, last).At, last}
-}
+// end returns the sequence number of the last event in the copy, and where in a shard that or an earlier one is.
+func (j *Journal) end() point { return point{j.lastPoint().At, j.local.Last()} }
 
 // diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this
 // version must leave the room alone.

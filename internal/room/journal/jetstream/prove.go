@@ -142,7 +142,7 @@ func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
 			err = j.prove(ctx, l)
 		}
 	}
-	if !l.shared || err != nil && !errors.Is(err, errDiffers) {
+	if err != nil && !errors.Is(err, errDiffers) {
 		return err
 	}
 	if counted := l.checkCount(ctx, j.cluster.nc, known); counted != nil {

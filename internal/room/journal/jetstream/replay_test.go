@@ -10,22 +10,28 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// TestErasedWhileCounted checks that messages that are erased while a machine reads a room give no other message their
-// sequence numbers: neither when it reads the room, nor when it looks for the end of its copy in a new lane.
-func TestErasedWhileCounted(t *testing.T) {
-	t.Parallel()
-	servers := natstest.Start(t, 3, natstest.Options{})
+// openLab connects another machine to some servers, and opens the room "lab" there.
+func openLab(t *testing.T, servers *natstest.Cluster) (*Cluster, *Journal) {
+	t.Helper()
 	c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
 	awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
 	j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.Close()
+	t.Cleanup(func() { j.Close() })
+	return c, j
+}
+
+// TestErasedWhileCounted checks that messages that are erased while a machine reads a room give no other message their
+// sequence numbers: neither when it reads the room, nor when it looks for the end of its copy in a new lane.
+func TestErasedWhileCounted(t *testing.T) {
+	t.Parallel()
+	c, j := openLab(t, natstest.Start(t, 3, natstest.Options{}))
 	var sent []mail.Event
 	for i := range 3 * mostGot {
 		e := said(fmt.Sprint("number ", i))
@@ -87,22 +93,7 @@ func TestErasedWhileCounted(t *testing.T) {
 func TestErasedSoon(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
-	machine := func() (*Cluster, *Journal) {
-		t.Helper()
-		c, err := Connect(t.Context(), Config{URLs: servers.URLs()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		awaitMachines(t, "a connection", func() bool { return c.Trouble() == nil })
-		j, err := c.Open(t.Context(), "lab", t.TempDir(), jsonl.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { j.Close() })
-		return c, j
-	}
-	c, j := machine()
+	c, j := openLab(t, servers)
 	for range mostGot / 2 {
 		if _, err := j.Append(t.Context(), said("some")); err != nil {
 			t.Fatal(err)
@@ -120,7 +111,7 @@ func TestErasedSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	_, other := machine()
+	_, other := openLab(t, servers)
 	if there, here := other.local.Last(), j.local.Last(); there != here {
 		t.Errorf("the room has %d events, and its copy on another machine %d", here, there)
 	}
