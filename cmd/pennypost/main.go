@@ -1,5 +1,5 @@
-// Command pennypost is the front of a post office: what agents' clients and people run often. What else there is it
-// has pennypostd do.
+// Command pennypost is the front of a post office: the commands that agents' clients and people run often. It runs
+// pennypostd for all others.
 package main
 
 import (

@@ -522,7 +522,7 @@ func hkTagStored(t *testing.T, o *office) {
 		"domain:z": ""} {
 		r := h.run("haak", "mailbox", "send", "--from", "s", "--to", to, "--body", "m")
 		if r.code != 0 || reaches != "" && !strings.Contains(r.stdout, "would reach: "+reaches+"\n") ||
-			(reaches == "") != strings.Contains(r.stderr, "nobody alive") {
+			(reaches == "") != strings.Contains(r.stderr, "no living session") {
 			t.Errorf("to %s: %+v, want it to say that it reaches %q", to, r, reaches)
 		}
 		if log := h.log(t); log[len(log)-1].Recipient != to {

@@ -104,7 +104,7 @@ var floors = []struct {
 	{"main has no logic", []string{".", "cmd/pennypost", "cmd/pennypost-nats"}},
 	{"who measures depends on what is measured, and nothing on it", []string{
 		"bench", "bench/streams", "bench/machines", "bench/rooms", "bench/scale", "scripts/manifests",
-		"scripts/statements", "scripts/sign", "scripts/mutations",
+		"scripts/statements", "scripts/sign", "scripts/mutations", "scripts/typecheck",
 	}},
 }
 
@@ -135,7 +135,7 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
-	"internal/systemtest", "internal/acceptance", "internal/clocktest",
+	"internal/systemtest", "internal/acceptance", "internal/clocktest", "internal/suspendtest",
 	"internal/office/web/webtest", "internal/office/web/sitetest",
 	"internal/office/web/pagetest",
 	"internal/realclient", "internal/realclient/model",
@@ -341,6 +341,7 @@ var direct = []string{
 	"golang.org/x/sys",
 	"golang.org/x/term",
 	"golang.org/x/text",
+	"golang.org/x/tools",
 	"mvdan.cc/sh/v3",
 	"pgregory.net/rapid",
 }

@@ -116,11 +116,7 @@ func (s *Scheduled) until() (mail.Time, error) {
 	if !absolute().MatchString(s.Until) {
 		return 0, mail.Errorf(mail.Invalid, "%q is not a day", s.Until)
 	}
-	end, err := mail.ParseWhen(s.Until, time.Unix(0, 0).In(zone), mail.Until)
-	if len(s.Until) == len(time.DateOnly) {
-		end-- // end is the beginning of the next day
-	}
-	return end, err
+	return mail.ParseWhen(s.Until, time.Unix(0, 0).In(zone), mail.Through)
 }
 
 // draft returns the message to send.

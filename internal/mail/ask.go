@@ -108,8 +108,8 @@ type Card struct {
 	Why  string `json:"why,omitempty"`
 	// Beside says that the client also shows its own dialog: the first answer wins.
 	Beside bool `json:"beside,omitzero"`
-	// Behind are agents that wait for Agent, longest wait first.
-	Behind []Waiting `json:"behind,omitempty"`
+	// Waiters are agents that wait for Agent, longest wait first.
+	Waiters []Waiting `json:"waiters,omitempty"`
 }
 
 // DialogQuery selects dialogs.

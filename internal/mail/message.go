@@ -228,8 +228,8 @@ type Draft struct {
 	Audience   string     `json:"audience,omitempty"`
 	// Key makes sending idempotent: a second draft with the same sender and key returns the first message.
 	Key string `json:"key,omitempty"`
-	// Again sends the message even though the same text was sent to the same agent moments ago, which would
-	// otherwise be refused as a loop.
+	// Again sends the message even though the same text was sent to the same agent moments ago. Otherwise
+	// the answer is that message, as a duplicate.
 	Again bool `json:"again,omitzero"`
 	// IDForm is the form of the message's id; dialects have forms of their own.
 	IDForm IDForm `json:"id_form,omitempty"`

@@ -13,10 +13,13 @@ type Sense int
 
 // The senses.
 const (
-	Since Sense = iota // a beginning, in the past: a day means its midnight
-	Until              // an end, in the past: a day means its last moment
-	Ahead              // a time in the future: a day means nine in the morning
+	Since   Sense = iota // a beginning, in the past: a day means its midnight
+	Until                // an end, in the past: a day means the following midnight
+	Ahead                // a time in the future: a day means nine in the morning
+	Through              // an end in the future: a day means its last millisecond
 )
+
+func (s Sense) future() bool { return s == Ahead || s == Through }
 
 // morning is the hour that Ahead uses for a day without a time of day.
 const morning = 9
@@ -34,7 +37,7 @@ func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
 	if t, err := ParseTime(strings.ToUpper(strings.Join(words, ""))); err == nil {
 		return t, nil
 	}
-	if sense != Ahead && len(words) == 2 && words[0] == "last" && words[1] == "week" {
+	if !sense.future() && len(words) == 2 && words[0] == "last" && words[1] == "week" {
 		monday := midnight(now, -int(now.Weekday()+6)%7)
 		if sense == Since {
 			monday = midnight(monday, -7)
@@ -47,7 +50,7 @@ func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
 	}
 	if !ok || t.Year() < 1 || t.Year() > 9999 {
 		example := `"2h ago"`
-		if sense == Ahead {
+		if sense.future() {
 			example = `"in 2h"`
 		}
 		return 0, Errorf(Invalid, "%q is not a time: use a form like \"2026-05-10\", \"2026-05-10 14:00\", "+
@@ -97,6 +100,8 @@ func wholeDay(day, now time.Time, step int, sense Sense) time.Time {
 	switch sense {
 	case Until:
 		return midnight(day, 1)
+	case Through:
+		return midnight(day, 1).Add(-time.Millisecond)
 	case Ahead:
 		return time.Date(day.Year(), day.Month(), day.Day(), morning, 0, 0, 0, day.Location())
 	}
@@ -110,9 +115,9 @@ func nearest(day, clock, now time.Time, step int, sense Sense) time.Time {
 			day.Location())
 	}
 	switch t := at(0); {
-	case sense == Ahead && !t.After(now):
+	case sense.future() && !t.After(now):
 		return at(step)
-	case sense != Ahead && t.After(now):
+	case !sense.future() && t.After(now):
 		return at(-step)
 	default:
 		return t
@@ -143,7 +148,7 @@ func dayOf(word string, now time.Time, sense Sense) (day time.Time, step int, ok
 		if !strings.HasPrefix(strings.ToLower(w.String()), word) {
 			continue
 		}
-		if sense == Ahead {
+		if sense.future() {
 			return midnight(now, 1+(int(w-now.Weekday())+6)%7), 7, true
 		}
 		return midnight(now, -(int(now.Weekday()-w)+7)%7), 7, true
@@ -155,7 +160,7 @@ func dayOf(word string, now time.Time, sense Sense) (day time.Time, step int, ok
 // span parses a length of time before or after now. Days and weeks are calendar days and weeks.
 func span(words []string, now time.Time, sense Sense) (time.Time, bool) {
 	sign := -1
-	if sense == Ahead {
+	if sense.future() {
 		sign = 1
 	}
 	if words[0] == "in" {

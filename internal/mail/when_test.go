@@ -22,7 +22,10 @@ func TestParseWhen(t *testing.T) {
 		want  time.Time
 	}{
 		{"2026-03-09", Since, at(3, 9, 0, 0)}, {"2026-03-09", Until, at(3, 10, 0, 0)},
-		{"2026-05-09", Ahead, at(5, 9, 9, 0)}, {"2026-03-09 08:30", Until, at(3, 9, 8, 30)},
+		{"2026-05-09", Ahead, at(5, 9, 9, 0)}, {"2026-05-09", Through, at(5, 10, 0, 0).Add(-1e6)},
+		{"9:00", Through, at(4, 2, 9, 0)}, {"monday", Through, at(4, 7, 0, 0).Add(-1e6)},
+		{"2h", Through, now.Add(2 * time.Hour)},
+		{"2026-03-09 08:30", Until, at(3, 9, 8, 30)},
 		{"2026-03-09T08:30", Since, at(3, 9, 8, 30)}, {"2026-03-09T08:30:00+02:00", Since, at(3, 9, 7, 30)},
 		{"2026-03-09T06:30:00Z", Since, at(3, 9, 7, 30)}, {"2026-05-09T08:30:15", Ahead, at(5, 9, 8, 30).Add(15e9)},
 		{"now", Since, now}, {"today", Since, at(4, 1, 0, 0)}, {"today", Until, at(4, 2, 0, 0)},

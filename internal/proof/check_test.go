@@ -472,7 +472,7 @@ func (w *world) checkStates(items []mail.Item) {
 			}
 			sleeps := slices.ContainsFunc(w.naps, func(n *nap) bool { return n.agent == d.Agent })
 			if sleeps && it.Type == mail.Question && d.State != mail.Read {
-				w.found.add("P8", "%s woke nobody: for %s it is %s", it.ID, d.Agent, d.State)
+				w.found.add("P8", "%s woke no one: for %s it is %s", it.ID, d.Agent, d.State)
 			}
 		}
 	}
@@ -602,7 +602,7 @@ func (w *world) checkVerify(o *office, room mail.RoomName) {
 			"mailbox.foreign-")
 	})
 	if len(rest) > 0 {
-		w.found.add("P2", "verify of %s at %s, which nobody damaged, finds %d problems: %s", room, o.name,
+		w.found.add("P2", "verify of %s at %s, which was not damaged, finds %d problems: %s", room, o.name,
 			len(rest), told(rest))
 	}
 }

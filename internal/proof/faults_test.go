@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/suspendtest"
 )
 
 // between returns a span in [low, high).
@@ -51,7 +52,7 @@ func (n *nemesis) suspended(r *rand.Rand) error {
 		span += callWithin
 	}
 	kill := r.IntN(4) == 0
-	if err := syscall.Kill(n.pid(), syscall.SIGSTOP); err != nil {
+	if err := suspendtest.Suspend(n.pid()); err != nil {
 		return err
 	}
 	if span > callWithin {
@@ -63,7 +64,7 @@ func (n *nemesis) suspended(r *rand.Rand) error {
 		n.kill()
 		return n.start()
 	}
-	return syscall.Kill(n.pid(), syscall.SIGCONT)
+	return suspendtest.Resume(n.pid())
 }
 
 // waits holds that a command ends even if the post office accepts its connection and does not answer.

@@ -191,7 +191,7 @@ func (w *world) idle(t *testing.T) {
 	before := count()
 	time.Sleep(idleFor)
 	after := count()
-	w.logf("while nobody sends the servers get %.0f messages and %.0f kB a second",
+	w.logf("while no one sends, the servers get %.0f messages and %.0f kB a second",
 		float64(after.Messages-before.Messages)/idleFor.Seconds(),
 		float64(after.Bytes-before.Bytes)/1000/idleFor.Seconds())
 }

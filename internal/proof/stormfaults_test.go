@@ -23,6 +23,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream/natstest"
+	"pennypost/internal/suspendtest"
 )
 
 // faults lists every kind of harm to several machines. Their order matters to a seed.
@@ -123,11 +124,11 @@ func (s *storm) serversKilled(r *rand.Rand) error {
 
 func (s *storm) serverSuspended(r *rand.Rand) error {
 	_, server := s.server(r)
-	if err := server.Signal(syscall.SIGSTOP); err != nil {
+	if err := server.Suspend(); err != nil {
 		return err
 	}
 	time.Sleep(while(r))
-	return server.Signal(syscall.SIGCONT)
+	return server.Resume()
 }
 
 // stepDown makes the leaders of the rooms' streams, or that of the servers, step down, several times.
@@ -302,11 +303,11 @@ func (s *storm) officeStopped(r *rand.Rand) error {
 func (s *storm) officeSuspended(r *rand.Rand) error {
 	defer s.absent()()
 	_, o := s.office(r)
-	if err := syscall.Kill(o.pid(), syscall.SIGSTOP); err != nil {
+	if err := suspendtest.Suspend(o.pid()); err != nil {
 		return err
 	}
 	time.Sleep(while(r))
-	return syscall.Kill(o.pid(), syscall.SIGCONT)
+	return suspendtest.Resume(o.pid())
 }
 
 func (s *storm) around(i int, w weather, broken bool) {

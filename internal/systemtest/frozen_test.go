@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pennypost/internal/suspendtest"
 )
 
 // answerWithin is the promised time of a call to a post office that accepts connections but does not answer, plus
@@ -18,10 +20,10 @@ func TestFrozen(t *testing.T) {
 	o := newOffice(t)
 	d := o.mustServe(t)
 	o.must(t, "agents", "register", "ann")
-	if err := suspend(d.cmd.Process.Pid); err != nil {
+	if err := suspendtest.Suspend(d.cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	defer resume(d.cmd.Process.Pid)
+	defer suspendtest.Resume(d.cmd.Process.Pid)
 	var all sync.WaitGroup
 	for _, args := range [][]string{
 		{"send", "--to", "ann", "--body", "x", "--key", "k"}, {"inbox"}, {"history"}, {"agents"}, {"rooms"},
@@ -39,7 +41,7 @@ func TestFrozen(t *testing.T) {
 		})
 	}
 	all.Wait()
-	resume(d.cmd.Process.Pid)
+	_ = suspendtest.Resume(d.cmd.Process.Pid)
 	o.must(t, "send", "--to", "ann", "--body", "x", "--key", "k")
 	if n := strings.Count(o.must(t, "history", "--json"), `"body":"x"`); n != 1 {
 		t.Errorf("%d messages, want 1", n)
@@ -63,10 +65,10 @@ func TestFreezesUnderWaits(t *testing.T) {
 			t.Fatal("the watch sees nothing")
 		}
 	}
-	if err := suspend(d.cmd.Process.Pid); err != nil {
+	if err := suspendtest.Suspend(d.cmd.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
-	defer resume(d.cmd.Process.Pid)
+	defer suspendtest.Resume(d.cmd.Process.Pid)
 	ended := make(chan error, 1)
 	go func() { ended <- watch.Wait() }()
 	select {

@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook/hooktest"
+	"pennypost/internal/suspendtest"
 )
 
 // hooks returns a client that runs the real program for its hooks.
@@ -234,13 +235,13 @@ func TestHooksWithoutOffice(t *testing.T) {
 		t.Errorf("at its next start the session was told %q", h.Context)
 	}
 	o.must(t, "send", "--to", "ann", "--type", "question", "--body", "two")
-	if err := suspend(d.cmd.Process.Pid); err == nil {
+	if err := suspendtest.Suspend(d.cmd.Process.Pid); err == nil {
 		began := time.Now()
 		r := h.Fire("Stop", nil)
 		if took := time.Since(began); took > 3*time.Second || r != (hooktest.Result{}) {
 			t.Errorf("with a post office that does not answer the hook took %s and said %+v", took, r)
 		}
-		resume(d.cmd.Process.Pid)
+		_ = suspendtest.Resume(d.cmd.Process.Pid)
 	}
 	d.kill()
 	stranger(t, filepath.Join(o.home, "pennypost.sock"))

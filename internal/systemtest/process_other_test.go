@@ -21,10 +21,6 @@ func (*office) locked() bool { return false }
 
 func killProcess(int) error { return nil }
 
-func suspend(int) error { return nil }
-
-func resume(int) {}
-
 func asNobody(*exec.Cmd) {}
 
 func gone(int) bool { return false }

@@ -7,11 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // process is a process of an office that this test did not start itself.
@@ -66,29 +64,6 @@ func (o *office) locked() bool {
 	defer f.Close() // this unlocks
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
-
-// suspend stops a process from running, until resume. Its threads stop one after the other: on systems that report
-// that, it returns when all have stopped.
-func suspend(pid int) error {
-	err := syscall.Kill(pid, syscall.SIGSTOP)
-	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if !running(pid) {
-			break
-		}
-	}
-	return err
-}
-
-// running reports whether a thread of a process is not stopped.
-func running(pid int) bool {
-	threads, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/stat")
-	return slices.ContainsFunc(threads, func(path string) bool {
-		stat, err := os.ReadFile(path)
-		return err == nil && !bytes.Contains(stat, []byte(") T "))
-	})
-}
-
-func resume(pid int) { _ = syscall.Kill(pid, syscall.SIGCONT) }
 
 // asNobody makes a command run as the user who owns nothing; only root may.
 func asNobody(cmd *exec.Cmd) {

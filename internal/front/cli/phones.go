@@ -11,7 +11,7 @@ import (
 // PhoneOffer explains letting phones in, and PhoneQuestion asks about it.
 const (
 	PhoneOffer = "The post office can listen on your network with TLS, with a certificate that it makes. Without " +
-		"a link from you, nobody can read anything there."
+		"a link from you, no one can read anything there."
 	PhoneQuestion = "Let phones and other machines in?"
 )
 

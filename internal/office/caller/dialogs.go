@@ -57,7 +57,7 @@ func (o *Rooms) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, er
 		if _, asked := waiting[c.Room]; !asked {
 			waiting[c.Room] = o.waiting(ctx, c.Room)
 		}
-		c.Behind = behind(waiting[c.Room], c.Agent)
+		c.Waiters = waitersFor(waiting[c.Room], c.Agent)
 	}
 	return out, err
 }
@@ -130,22 +130,22 @@ func (o *Rooms) cardOf(h *hook.Held) mail.Card {
 	return c
 }
 
-// mostBehind is how many waiting agents a card shows.
-const mostBehind = 20
+// mostWaiters is how many waiting agents a card shows.
+const mostWaiters = 20
 
 // waiting returns who waits for whom in a room; nothing if the room cannot be read now.
 func (o *Rooms) waiting(ctx context.Context, room mail.RoomName) []mail.Waiting {
 	list, err := o.Own(ctx, room, mail.User).Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
 	if err != nil {
-		o.Set.Log.Debug("waits behind a dialog not known", "room", room, "err", err)
+		o.Set.Log.Debug("the agents that wait for an agent at a dialog are unknown", "room", room, "err", err)
 	}
 	return list.Waiting
 }
 
-// behind returns the waits for an agent, including indirect ones.
-func behind(waiting []mail.Waiting, agent mail.Name) (list []mail.Waiting) {
+// waitersFor returns the waits for an agent, including indirect ones.
+func waitersFor(waiting []mail.Waiting, agent mail.Name) (list []mail.Waiting) {
 	for _, w := range waiting {
-		if w.Asker != agent && w.Asker != mail.User && slices.Contains(w.Chain, agent) && len(list) < mostBehind {
+		if w.Asker != agent && w.Asker != mail.User && slices.Contains(w.Chain, agent) && len(list) < mostWaiters {
 			list = append(list, w)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// behindPatience is how long a message waits for its sender's kept messages to be sent, while the way is there.
-const behindPatience = 2 * time.Second
+// outboxPatience is how long a message waits for its sender's kept messages to be sent, while the way is there.
+const outboxPatience = 2 * time.Second
 
 // keepingAfter is the age from which a letter is looked up before it is sent: the room may have forgotten its key, if
 // the first attempt stored the letter unnoticed.
@@ -76,7 +76,7 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 	if box.Waits() {
 		by, _, err := v.sender(ctx)
 		if err == nil && box.Holds(v.name, by.Name) && v.mayKeep(ctx, &d) == nil {
-			return v.behind(&d, by)
+			return v.keepNext(&d, by)
 		}
 	}
 	sent, err := v.Stub.Send(ctx, d)
@@ -93,8 +93,8 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 	return w.Kept().AsKept(), nil
 }
 
-// behind keeps a message after its sender's waiting ones. If the way is back, they are all sent now.
-func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
+// keepNext keeps a message after its sender's waiting ones. If the way is back, they are all sent now.
+func (v *Room) keepNext(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 	w, err := v.office.Kept.Keep(outbox.Letter{Room: v.name, Key: d.Key, Sender: by, Draft: *d,
 		Since: mail.TimeOf(time.Now()), Why: "earlier mail is sent first"})
 	if err != nil {
@@ -102,7 +102,7 @@ func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 			"not sent, because earlier mail of this sender is still waiting on this machine"), err)
 	}
 	if v.office.wayAway() == nil {
-		if sent, over, err := w.Await(behindPatience); over {
+		if sent, over, err := w.Await(outboxPatience); over {
 			return sent, err
 		}
 	}

@@ -39,12 +39,12 @@ var types = []Type{
 		object(`"room":{"type":"string"},"id":{"type":"string","description":"of the question"},` +
 			`"as":{"type":"string"},"by":{"type":"string"},"answer":{"type":"string"}`),
 		asks(settled)},
-	{"agent.state", "An agent has joined, changed its task or state, or left.",
+	{"agent.state", "An agent has joined, changed its state, or left.",
 		object(`"agent":{"type":"string","description":"only this one"}`),
 		object(`"room":{"type":"string"},"agent":{"type":"string"},"state":{"type":"string"}`),
 		asks(changed)},
 	{"claim.freed", "Files, ports or names that an agent held are free.",
-		object(`"target":{"type":"string","description":"only this one, as list_claims writes it"}`),
+		object(`"target":{"type":"string","description":"only this one, as written in the list of claims"}`),
 		object(`"room":{"type":"string"},"agent":{"type":"string","description":"who held it"},` +
 			`"targets":{"type":"array","items":{"type":"string"}}`),
 		asks(freed)},

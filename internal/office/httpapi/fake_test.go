@@ -41,7 +41,7 @@ func fakeCard() mail.Card {
 			Sum: strings.Repeat("0f", 32), Since: 1778421600000},
 		Ask: mail.Ask{Form: mail.FormCommand, Text: "make release", Offers: []mail.Offer{{Verdict: mail.SayDeny,
 			Words: true}}},
-		Behind: []mail.Waiting{{Question: "m1", Type: mail.Question, Asker: "ann", Address: "agent:bob",
+		Waiters: []mail.Waiting{{Question: "m1", Type: mail.Question, Asker: "ann", Address: "agent:bob",
 			Chain: []mail.Name{"ann", "bob"}}}}
 }
 

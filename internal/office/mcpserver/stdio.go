@@ -35,7 +35,7 @@ const (
 
 // ServeStdio serves one client over in and out, one JSON-RPC message a line, in any revision from 2024-11-05 to
 // 2026-07-28 (basic/transports, stdio). It writes nothing else to out. It returns nil after in has ended and the
-// calls made have been answered or, after half a second, cancelled, or after out was closed; and ctx's error once
+// calls made have been answered or, after 1.5 s, cancelled, or after out was closed; and ctx's error once
 // ctx is done and all calls have returned. Handlers get ctx's values.
 //
 // A line that is not a JSON-RPC message is answered with an error and does not end the session, as it would in the

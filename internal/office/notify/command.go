@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,10 +26,14 @@ func (c *Command) Send(ctx context.Context, n *Note) (string, error) {
 	var from []string
 	room := ""
 	for i := range n.Letters {
-		from = append(from, n.Letters[i].name())
-		if room = string(n.Letters[i].Room); room != string(n.Letters[0].Room) {
+		letter := &n.Letters[i]
+		if name := letter.name(); !slices.Contains(from, name) {
+			from = append(from, name)
+		}
+		if i == 0 {
+			room = string(letter.Room)
+		} else if room != string(letter.Room) {
 			room = ""
-			break
 		}
 	}
 	values := []struct{ name, value string }{

@@ -50,6 +50,17 @@ func TestCommand(t *testing.T) {
 		n.Letters[0].Preview != "8080?" {
 		t.Errorf("the input is %s (%v)", input, err)
 	}
+	several := compose("note_y", []Letter{
+		{Room: "lab", Type: mail.Status, From: "agent:ann"}, {Room: "den", Type: mail.Status, From: "agent:bea"},
+		{Room: "lab", Type: mail.Status, From: "agent:ann"}, {Room: "lab", Type: mail.Status, From: "agent:cy"},
+	}, "https://box.example", true)
+	if _, err := c.Send(t.Context(), several); err != nil {
+		t.Fatal(err)
+	}
+	args, _ = os.ReadFile(filepath.Join(dir, "args"))
+	if want := "4|ann, bea, cy||"; !strings.HasPrefix(string(args), want) {
+		t.Errorf("several rooms: told\n%s\nwant\n%s", args, want)
+	}
 	c.Argv = []string{"sh", "-c", "echo the pager is off >&2; exit 3"}
 	if _, err := c.Send(t.Context(), testNote()); err == nil || err.Error() != "exit status 3: the pager is off" {
 		t.Errorf("Send = %v", err)

@@ -27,12 +27,12 @@ func (n *Notifier) Announced() (about []string) {
 	defer n.mu.Unlock()
 	for _, l := range n.lines {
 		for key := range l.Told {
-			if word, ours := strings.CutPrefix(key, "/"); ours && word != mended {
+			if word, ours := strings.CutPrefix(key, "/"); ours && word != recovered {
 				about = append(about, word)
 			}
 		}
 		for _, w := range l.pending {
-			if w.Office && w.ID != mended {
+			if w.Office && w.ID != recovered {
 				about = append(about, string(w.ID))
 			}
 		}
@@ -41,8 +41,8 @@ func (n *Notifier) Announced() (about []string) {
 	return slices.Compact(about)
 }
 
-// mended is the id of the announcement made by Over.
-const mended = "mended"
+// recovered is the id of the announcement made by Over.
+const recovered = "recovered"
 
 // Over ends announced conditions, which may then begin again. If the person was told of any, they are told that it
 // is over.
@@ -56,11 +56,11 @@ func (n *Notifier) Over(about []string, subject, text string) {
 			delete(l.Told, key)
 			delete(l.pending, key)
 		}
-		delete(l.Told, keyOf("", mended))
+		delete(l.Told, keyOf("", recovered))
 	}
 	n.mu.Unlock()
 	if told {
-		n.Announce(mended, subject, text)
+		n.Announce(recovered, subject, text)
 	}
 	n.save()
 }

@@ -37,7 +37,7 @@ func TestDialogIsAnswered(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)
 	c := permission("d-one", "rm -rf build\nls")
-	c.Behind = []mail.Waiting{{Asker: "reviewer", Subject: "Is it built?"}}
+	c.Waiters = []mail.Waiting{{Asker: "reviewer", Subject: "Is it built?"}}
 	o.dialogs.Ask(c)
 	b := newBench(t, o)
 	b.sees("Needs you 2", "May builder-1 run this command?", "rm -rf build ls", "7 min")

@@ -273,8 +273,8 @@ func (m *model) openEntry() []effect {
 	return m.reload()
 }
 
-// behind returns the agents that wait for an agent in a room, directly or through others, with their distances.
-func behind(waits []entry, room mail.RoomName, asker mail.Name) []waiter {
+// waitersFor returns the agents that wait for an agent in a room, directly or through others, with their distances.
+func waitersFor(waits []entry, room mail.RoomName, asker mail.Name) []waiter {
 	seen := map[mail.Name]bool{asker: true}
 	var out []waiter
 	var follow func(of mail.Name, depth int)

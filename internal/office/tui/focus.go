@@ -86,7 +86,7 @@ func (m *model) viewOptions() []line {
 		return append(out, more...)
 	}
 	if len(waits) > 0 && len(out)+1 <= max(room, m.bodyRows()/2) {
-		out = append(out, m.waitsLine(behind(m.fleet[waitsPart].all, t.room, asker(question))))
+		out = append(out, m.waitsLine(waitersFor(m.fleet[waitsPart].all, t.room, asker(question))))
 	}
 	return out
 }
@@ -98,7 +98,7 @@ func asker(it *mail.Item) mail.Name { return mail.Name(it.From.Signer()) }
 
 // viewWaits draws who waits for a question: on one line, or as a tree on a tall screen.
 func (m *model) viewWaits(q *mail.Item) []line {
-	list := behind(m.fleet[waitsPart].all, m.talk.room, asker(q))
+	list := waitersFor(m.fleet[waitsPart].all, m.talk.room, asker(q))
 	if len(list) == 0 {
 		return nil
 	}

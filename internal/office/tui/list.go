@@ -55,7 +55,7 @@ func talkKey(room mail.RoomName, root mail.ID) string { return string(room) + "/
 
 // page replaces the first page and keeps the later rows.
 func (l *list) page(rows []row, next string, screen int) {
-	if tail := l.behind(rows, next); len(tail) > 0 {
+	if tail := l.after(rows, next); len(tail) > 0 {
 		rows = append(rows, tail...)
 	} else {
 		l.next = next
@@ -63,8 +63,8 @@ func (l *list) page(rows []row, next string, screen int) {
 	l.refresh(rows, screen)
 }
 
-// behind returns the known rows that come after a new first page.
-func (l *list) behind(page []row, next string) []row {
+// after returns the known rows that come after a new first page.
+func (l *list) after(page []row, next string) []row {
 	if next == "" || len(page) == 0 || len(l.all) <= len(page) {
 		return nil
 	}

@@ -87,7 +87,7 @@ func hostileCard(text string) mail.Card {
 		Options: []mail.Choice{{Label: text, Note: text}}}}
 	c.Offers = []mail.Offer{{Verdict: mail.SayAnswer}, {Verdict: mail.SayAllow, Rule: 1, Writes: text},
 		{Verdict: mail.SayDeny, Words: true}}
-	c.Behind = []mail.Waiting{{Asker: mail.Name(text), Subject: text}}
+	c.Waiters = []mail.Waiting{{Asker: mail.Name(text), Subject: text}}
 	return c
 }
 

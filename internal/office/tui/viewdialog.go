@@ -94,7 +94,7 @@ func (m *model) dialogLines() []line {
 		out = append(out, hung("     ", "     ", cells(exposed(c.Says), 0), min(m.width, maxMeasure))...)
 	}
 	out = append(out, m.viewQuestion()...)
-	out = append(out, m.viewBehind()...)
+	out = append(out, m.viewWaiters()...)
 	if c.Here && c.Beside {
 		out = append(out, nil)
 		say("Its client shows the dialog too: the first answer wins.", grey)
@@ -198,10 +198,10 @@ func (m *model) viewQuestion() []line {
 	return out
 }
 
-// viewBehind draws the agents that wait for the agent.
-func (m *model) viewBehind() (out []line) {
-	for i := range m.dialog.card.Behind {
-		w := &m.dialog.card.Behind[i]
+// viewWaiters draws the agents that wait for the agent.
+func (m *model) viewWaiters() (out []line) {
+	for i := range m.dialog.card.Waiters {
+		w := &m.dialog.card.Waiters[i]
 		if i == 0 {
 			out = append(out, nil, line{{" Waiting for it:", grey}})
 		}

@@ -82,7 +82,7 @@ func (m *model) howManyWait(c *mail.Conversation) line {
 	if c.Asks == 0 {
 		return nil
 	}
-	switch n := len(behind(m.fleet[waitsPart].all, c.Room, asker(&c.Item))); n {
+	switch n := len(waitersFor(m.fleet[waitsPart].all, c.Room, asker(&c.Item))); n {
 	case 0:
 		return nil
 	default:

@@ -176,10 +176,9 @@ func (b *Breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, n
 	return nil
 }
 
-// reset resets the exchanges of those for whom the person's message is, and all if it is not for agents by name, or
-// by roles that someone has.
+// reset resets the exchanges of the person's recipients, and all exchanges if some address is not an agent or a role.
 func (b *Breaker) reset(m *mail.Message, peers []fold.Peer) {
-	everybody := slices.ContainsFunc(m.To, func(a mail.Address) bool {
+	all := slices.ContainsFunc(m.To, func(a mail.Address) bool {
 		return a.Kind() != mail.ToAgent && a.Kind() != mail.ToRole && a.Kind() != mail.ToPerson
 	})
 	to := make(map[mail.Name]bool, len(peers))
@@ -187,7 +186,7 @@ func (b *Breaker) reset(m *mail.Message, peers []fold.Peer) {
 		to[b.origin(p.Name)] = true
 	}
 	maps.DeleteFunc(b.exchanges, func(x exchange, _ *policy.Exchange) bool {
-		return everybody || to[x.pair[0]] || to[x.pair[1]]
+		return all || to[x.pair[0]] || to[x.pair[1]]
 	})
 }
 

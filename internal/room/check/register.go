@@ -293,7 +293,7 @@ func (v *View) Merge(from, into mail.Name) (*fold.Member, []mail.Event, error) {
 	case o.Live(v.Now):
 		err = mail.Errorf(mail.Conflict, "%s has a running session: nothing was changed. End the "+
 			"session first", o.Name)
-	case v.behind(mail.RulesOfMerge):
+	case v.anyLacks(mail.RulesOfMerge):
 		err = mail.Errorf(mail.Unavailable, "a machine of room %s runs an older Pennypost, which cannot merge "+
 			"agents: nothing was changed. Update it first; to find it: pennypost status", v.Room)
 	}

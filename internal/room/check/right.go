@@ -35,10 +35,10 @@ func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
 }
 
 // rightCounts reports whether the right to settle a question is checked: all machines must know what a suggestion is.
-func (v *View) rightCounts() bool { return !v.behind(mail.RulesOfRight) }
+func (v *View) rightCounts() bool { return !v.anyLacks(mail.RulesOfRight) }
 
-// behind reports whether one of the machines that follow the room does not know some rules.
-func (v *View) behind(rules int) bool {
+// anyLacks reports whether one of the machines that follow the room does not know some rules.
+func (v *View) anyLacks(rules int) bool {
 	return v.Machine != "" && slices.ContainsFunc(v.Machines, func(m mail.Machine) bool {
 		return v.State.Rules[m] < rules
 	})
@@ -46,7 +46,7 @@ func (v *View) behind(rules int) bool {
 
 // audience returns the requested audience, if all machines know it.
 func (v *View) audience(asked string) string {
-	if asked == mail.AudienceHolders && v.behind(mail.RulesOfOffers) {
+	if asked == mail.AudienceHolders && v.anyLacks(mail.RulesOfOffers) {
 		return ""
 	}
 	return asked

@@ -20,7 +20,7 @@ func (v *View) Obeyed(s *mail.Standing) bool {
 // MayStand refuses an entry of the configuration that could not be sent, or that not all machines would understand.
 func (v *View) MayStand() error {
 	switch m := v.Me(); {
-	case v.behind(mail.RulesOfEntries):
+	case v.anyLacks(mail.RulesOfEntries):
 		return mail.Errorf(mail.Unavailable, "another machine that has room %s open runs an older or unknown "+
 			"version: the message is scheduled when all are up to date", v.Room)
 	case !v.IsUser() && (m == nil || !m.Listed()):

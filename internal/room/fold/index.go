@@ -103,7 +103,7 @@ func (s *State) Candidates(f *Filter, from mail.Seq) iter.Seq[*Record] {
 	consider := func(lists ...List) {
 		n := 0
 		for i := range lists {
-			lists[i] = f.behind(lists[i], from)
+			lists[i] = f.after(lists[i], from)
 			n += len(lists[i])
 		}
 		if n <= size {
@@ -159,8 +159,8 @@ func (s *State) sentTo(a mail.Address) []List {
 	return nil
 }
 
-// behind returns the part of a list after a sequence number or, if the newest come first, before it.
-func (f *Filter) behind(l List, from mail.Seq) List {
+// after returns the part of a list after a sequence number or, if the newest come first, before it.
+func (f *Filter) after(l List, from mail.Seq) List {
 	if f.Newest {
 		return l.After(f.After).Before(from)
 	}
@@ -188,7 +188,7 @@ func (s *State) inZones(f *Filter, from mail.Seq) iter.Seq[*Record] {
 	for _, t := range f.Q.Types {
 		types |= s.index.bits[t]
 	}
-	order, newest := f.behind(s.Order, from), f.Newest
+	order, newest := f.after(s.Order, from), f.Newest
 	return func(yield func(*Record) bool) {
 		for n := range len(s.index.zones) {
 			i := n

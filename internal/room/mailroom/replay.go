@@ -91,7 +91,7 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		switch {
 		case ctx.Err() != nil, errors.Is(err, journal.ErrClosed):
 			return
-		case errors.Is(err, errBehind):
+		case errors.Is(err, errMissing):
 			close(r.reopen)
 			return
 		}
@@ -112,7 +112,7 @@ func (r *Room) apply(events []mail.Event) (err error) {
 	marked, upkeepAt := r.state.Marked, r.state.UpkeepAt
 	for i := range events {
 		if r.opts.Machine != "" && events[i].Seq != r.state.Seq+1 {
-			err = r.behind()
+			err = r.missing()
 			break
 		}
 		if r.state.Apply(&events[i]) {
@@ -138,11 +138,11 @@ func (r *Room) apply(events []mail.Event) (err error) {
 // the room is opened again it stays as it was.
 func (r *Room) Reopen() <-chan struct{} { return r.reopen }
 
-var errBehind = errors.New("event missing in the journal")
+var errMissing = errors.New("event missing in the journal")
 
-// behind is the error for calls until the room is opened again.
-func (r *Room) behind() error {
-	return &mail.Error{Code: mail.Unavailable, Err: errBehind,
+// missing is the error for calls until the room is opened again.
+func (r *Room) missing() error {
+	return &mail.Error{Code: mail.Unavailable, Err: errMissing,
 		Msg: fmt.Sprintf("room %s is being read again, because mail was erased before this machine had read it. "+
 			"Try again in a moment", r.name)}
 }

@@ -145,8 +145,8 @@ func (a *app) showDialog(c *mail.Card) error {
 		a.Out.Barred(exposed(c.Says))
 	}
 	a.showQuestions(c)
-	for i := range c.Behind {
-		w := &c.Behind[i]
+	for i := range c.Waiters {
+		w := &c.Waiters[i]
 		a.Out.Line("%s", a.Out.Dim("Next: "+cli.OneLine(string(w.Asker))+", since "+a.Out.Moment(w.Since)+
 			": "+cli.OneLine(w.Subject)))
 	}

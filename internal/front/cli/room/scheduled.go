@@ -31,15 +31,17 @@ func (f laterFlags) parse() (l mail.Later, err error) {
 				"now", f.in)
 		}
 	}
-	if l.Until, err = mail.ParseWhen(f.until, time.Now(), mail.Ahead); err != nil {
-		return l, err
-	}
 	if l.Every, l.Zone = f.every, f.zone; l.Every != "" && l.Zone == "" {
 		if l.Zone = config.LocalZone(os.LookupEnv); l.Zone == "" {
 			return l, cli.Usage("the time zone of this machine is unknown: add it, as in --zone Europe/Berlin")
 		}
 	}
-	return l, nil
+	now := time.Now()
+	if zone, err := time.LoadLocation(f.zone); f.zone != "" && err == nil { // the room refuses an unknown zone
+		now = now.In(zone)
+	}
+	l.Until, err = mail.ParseWhen(f.until, now, mail.Through)
+	return l, err
 }
 
 // dueTime is when a message is sent, by this machine's clock.

@@ -92,7 +92,7 @@ func newWaiting(a *app) *cobra.Command {
 func (a *app) waiting(ctx context.Context, q mail.WaitingQuery) error {
 	return cli.Ask(ctx, a.App, a.Existing, mail.Service.Waiting, q, func(list mail.WaitingList) error {
 		if len(list.Waiting) == 0 {
-			a.nothing(ctx, "Nobody is waiting for an answer", "waiting", waitsElsewhere)
+			a.nothing(ctx, "No one is waiting for an answer", "waiting", waitsElsewhere)
 			return nil
 		}
 		return a.showWaiting(list)

@@ -17,11 +17,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-const setupHelp = `Set up Pennypost on this machine, step by step. Setup finds the installed agent clients, lists the
-missing ones, shows the changes to their settings, and makes them if you agree; puts pennypost and
-pennypostd on the PATH, or prints the line that does; and asks whether the post office should start with
-the computer, whether your desktop should notify you of questions, and whether phones may connect. At the
-end you answer a first question with one key.
+const setupHelp = `Set up Pennypost on this machine, step by step. Setup puts pennypost and pennypostd on the
+PATH if you agree, or prints the line that does; finds the installed agent clients, lists the missing
+ones, shows the changes to their settings, and makes them if you agree; and asks whether the post office
+should start with the computer, whether your desktop should notify you of questions, and whether phones
+may connect. At the end you answer a first question with one key.
 
 Enter takes the answer in capitals. --yes takes it everywhere, for a script; --dry-run shows everything
 and changes nothing. A second run changes only what is wrong or missing. pennypost remove undoes

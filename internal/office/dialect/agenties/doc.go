@@ -25,8 +25,8 @@ func Dialect() dialect.Dialect {
 	}
 }
 
-// instructions are those of the application's prompts (AG-30), with the warning that DESIGN.md §7 requires wherever
-// mail enters a model's context.
+// instructions are those of the application's prompts (AG-30), with the warning that is given wherever mail enters a
+// model's context.
 const instructions = `You share a mailbox with the other agents of this project. At the start of every turn, and ` +
 	`whenever you are woken, call read_messages (unread only is the default), deal with each message, then mark it ` +
 	`with mark_read: reading marks nothing. Report with task-done, ask with question; both go to "orchestrator". ` +

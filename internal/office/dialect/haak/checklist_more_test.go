@@ -73,7 +73,7 @@ func TestRosterAndTags(t *testing.T) {
 			t.Error(out)
 		}
 		if errs := d.notes("mailbox", "send", "--from", "s", "--to", "domain:z", "--body",
-			"m"); !strings.Contains(errs, "nobody alive carries domain:z") {
+			"m"); !strings.Contains(errs, "no living session carries domain:z") {
 			t.Error(errs)
 		}
 	})

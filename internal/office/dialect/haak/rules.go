@@ -167,11 +167,12 @@ func (r *roster) notes(a mail.Address) []string {
 				"; the message waits until one takes it"}
 		}
 		if len(r.holders(a)) == 0 {
-			return []string{"nobody alive holds the role " + a.Value() + "; the message waits until a session does"}
+			return []string{"no living session holds the role " + a.Value() +
+				"; the message waits until a session does"}
 		}
 	case mail.ToTag:
 		if len(r.holders(a)) == 0 {
-			return []string{"nobody alive carries " + string(a) +
+			return []string{"no living session carries " + string(a) +
 				" now; a session that does before the message expires will see it"}
 		}
 	}

@@ -76,7 +76,7 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive",
 			Writes: true, Run: dialect.ForUser(runArchive),
 			Long: "The mailbox file is kept under 1,000 messages automatically; this checks it now and reports the " +
-				"stands.",
+				"numbers of messages.",
 		},
 		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it",
 			Run: inRoster(runDeadLetters)},

@@ -200,7 +200,7 @@ func sendComposed(v *page.View) error {
 		return p.refused(err)
 	}
 	if sent.Due != 0 {
-		return v.Changed("/scheduled", "pp-sent, pp-mended", "toast-done", page.Toast{View: v, MS: 6000,
+		return v.Changed("/scheduled", "pp-sent, pp-resolved", "toast-done", page.Toast{View: v, MS: 6000,
 			Text: "Scheduled for " + words.Moment(v.Now, sent.Due)})
 	}
 	return v.Changed(page.ThreadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})

@@ -32,7 +32,7 @@ func TestDialogCard(t *testing.T) {
 	b.Register(mail.Presence{Name: "release"})
 	b.Send("release", mail.Draft{Type: "question", Subject: "Which?"})
 	c := permission("git push --force-with-lease origin release/2.4")
-	c.Behind = []mail.Waiting{{Question: "msg_1", Asker: "e2e", Asked: "frontend", Subject: "Green?",
+	c.Waiters = []mail.Waiting{{Question: "msg_1", Asker: "e2e", Asked: "frontend", Subject: "Green?",
 		Chain: []mail.Name{"e2e", "frontend", "release"}},
 		{Question: "msg_2", Asker: "frontend", Asked: "release", Subject: "Is 2.4 out?",
 			Chain: []mail.Name{"frontend", "release"}}}
@@ -196,7 +196,7 @@ func TestDialogHostile(t *testing.T) {
 	c := permission("ls " + sitetest.Hostile + " \x1b[8mrm -rf /\u202e\u200b\r\n⟨U+0007⟩")
 	c.Says, c.Path, c.Dir, c.Tool = sitetest.Hostile, sitetest.Hostile, sitetest.Hostile, sitetest.Hostile
 	c.Offers[1].Writes, c.Who, c.Client = sitetest.Hostile, sitetest.Hostile, sitetest.Hostile
-	c.Behind = []mail.Waiting{{Question: "msg_1", Asker: "e2e", Asked: "release", Subject: sitetest.Hostile}}
+	c.Waiters = []mail.Waiting{{Question: "msg_1", Asker: "e2e", Asked: "release", Subject: sitetest.Hostile}}
 	b.Office.Ask(c)
 	q := questions(sitetest.Hostile + "\u202e")
 	b.Office.Ask(q)

@@ -403,12 +403,12 @@ func (r deskRow) StateClass() string {
 	return r.View.StateClass(r.Conversation.Room, r.From, r.Item.Open)
 }
 
-// WaitBehind is how many agents wait for the asker.
-func (r deskRow) WaitBehind() int {
+// WaitingFor is how many agents wait for the asker.
+func (r deskRow) WaitingFor() int {
 	if !r.Item.Open {
 		return 0
 	}
-	list, _ := r.BehindOf(r.Conversation.Room, r.From.Signer())
+	list, _ := r.WaitersFor(r.Conversation.Room, r.From.Signer())
 	return len(list)
 }
 

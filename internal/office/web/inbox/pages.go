@@ -16,7 +16,7 @@ func Pages() page.Part {
 		"GET /{$}": known.inbox,
 
 		"GET /letter":  page.InRoom(showLetter),
-		"GET /behind":  page.InRoom(showBehind),
+		"GET /waiters": page.InRoom(showWaiters),
 		"GET /doc":     page.InRoom(serveDocument),
 		"POST /opened": page.InRoom(opened),
 		"POST /mark":   page.InRoom(mark),

@@ -81,8 +81,8 @@ func (v *View) StateClass(room mail.RoomName, who mail.Address, asks bool) strin
 	return "gone"
 }
 
-// BehindOf returns those who wait for an agent, each before those who wait for it, with their distances.
-func (v *View) BehindOf(room mail.RoomName, name mail.Name) (list []mail.Waiting, depths []int) {
+// WaitersFor returns those who wait for an agent, each before those who wait for it, with their distances.
+func (v *View) WaitersFor(room mail.RoomName, name mail.Name) (list []mail.Waiting, depths []int) {
 	all, done := v.WaitsIn(room), map[mail.Name]bool{name: true}
 	var below func(name mail.Name, depth int)
 	below = func(name mail.Name, depth int) {

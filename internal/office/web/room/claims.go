@@ -55,5 +55,5 @@ func free(v *page.View) error {
 	if r.Of != mail.User {
 		next = strings.TrimPrefix(v.AgentHref(r.Of), v.Base)
 	}
-	return v.Changed(next, "pp-mended", "toast-done", page.Toast{View: v, Text: text, MS: 6000})
+	return v.Changed(next, "pp-resolved", "toast-done", page.Toast{View: v, Text: text, MS: 6000})
 }

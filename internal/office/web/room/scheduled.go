@@ -116,5 +116,5 @@ func cancel(v *page.View) error {
 }
 
 func changedScheduled(v *page.View, text string) error {
-	return v.Changed("/scheduled", "pp-mended", "toast-done", page.Toast{View: v, Text: text, MS: 6000})
+	return v.Changed("/scheduled", "pp-resolved", "toast-done", page.Toast{View: v, Text: text, MS: 6000})
 }

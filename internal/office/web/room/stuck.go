@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	maxShown  = 5   // messages listed per group
-	maxMended = 10  // messages per group that its buttons act on
-	maxGroups = 12  // per kind
-	oneKind   = 50  // when only that kind is shown
-	maxLive   = 100 // agents suggested as recipients
+	maxShown   = 5   // messages listed per group
+	maxActedOn = 10  // messages per group that its buttons act on
+	maxGroups  = 12  // per kind
+	oneKind    = 50  // when only that kind is shown
+	maxLive    = 100 // agents suggested as recipients
 )
 
 // stuckPage lists stuck mail and other trouble, with reasons and remedies.
@@ -176,7 +176,7 @@ func (t *tallies) stuck(v *page.View) error {
 	if v.Svc == nil {
 		return v.Render("stuck", p, "stuck-groups")
 	}
-	q := mail.StuckQuery{Limit: maxGroups, Mail: maxMended}
+	q := mail.StuckQuery{Limit: maxGroups, Mail: maxActedOn}
 	if p.Kind != "" {
 		q.Kind, q.Limit = mail.StuckKind(p.Kind), oneKind
 	}
@@ -220,9 +220,9 @@ func countStuck(sections []stuckSection) int {
 	return n
 }
 
-// mended answers a change made on this page.
-func mended(v *page.View, format string, args ...any) error {
-	return v.Changed("/stuck", "pp-mended, pp-sent", "toast-done",
+// changed answers a change made on this page.
+func changed(v *page.View, format string, args ...any) error {
+	return v.Changed("/stuck", "pp-resolved, pp-sent", "toast-done",
 		page.Toast{View: v, Text: fmt.Sprintf(format, args...), MS: 6000})
 }
 
@@ -258,7 +258,7 @@ func sendOn(v *page.View) error {
 			return err
 		}
 	}
-	return mended(v, "%s forwarded to %s", wording.Plural(len(items), "message"), to)
+	return changed(v, "%s forwarded to %s", wording.Plural(len(items), "message"), to)
 }
 
 // again returns the draft that sends a message to another reader. It replies to the original, which settles that.
@@ -303,7 +303,7 @@ func tellSenders(v *page.View) error {
 	if len(senders) == 0 {
 		return mail.Errorf(mail.Invalid, "no agent of this room wrote it; no sender was told")
 	}
-	return mended(v, "%s told", wording.Plural(len(senders), "sender"))
+	return changed(v, "%s told", wording.Plural(len(senders), "sender"))
 }
 
 // giveRole gives an agent a role, and so the mail held for it.
@@ -329,7 +329,7 @@ func giveRole(v *page.View) error {
 	if _, err := v.Svc.Register(v.Ctx(), mail.Presence{Name: name, Roles: roles, Update: true}); err != nil {
 		return err
 	}
-	return mended(v, "%s has the role %s", name, role)
+	return changed(v, "%s has the role %s", name, role)
 }
 
 // thaw resumes a paused agent.
@@ -339,7 +339,7 @@ func thaw(v *page.View) error {
 	if err != nil {
 		return err
 	}
-	return mended(v, "%s resumed", a.Name)
+	return changed(v, "%s resumed", a.Name)
 }
 
 // dismiss archives notices of the post office to the user.
@@ -356,7 +356,7 @@ func dismiss(v *page.View) error {
 			return err
 		}
 	}
-	return mended(v, "Dismissed")
+	return changed(v, "Dismissed")
 }
 
 // syncBridge syncs a bridge's files now.
@@ -367,9 +367,9 @@ func (t *tallies) syncBridge(v *page.View) error {
 	}
 	t.Forget(v.Room)
 	if b.Failing != "" {
-		return mended(v, "%s still fails: %s", b.ID, b.Failing)
+		return changed(v, "%s still fails: %s", b.ID, b.Failing)
 	}
-	return mended(v, "%s is in sync", b.ID)
+	return changed(v, "%s is in sync", b.ID)
 }
 
 // verifyRoom checks every line of the room's files.
@@ -379,11 +379,11 @@ func verifyRoom(v *page.View) error {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		return mended(v, "All %s of %s are intact", wording.Plural(found.Lines, "line"),
+		return changed(v, "All %s of %s are intact", wording.Plural(found.Lines, "line"),
 			wording.Plural(found.Files, "file"))
 	}
 	p := found.Problems[0]
-	return mended(v, "%s in %s; the first: %s line %d: %s", wording.Plural(len(found.Problems), "bad line"),
+	return changed(v, "%s in %s; the first: %s line %d: %s", wording.Plural(len(found.Problems), "bad line"),
 		wording.Plural(found.Lines, "line"), p.File, p.Line, p.Text)
 }
 

@@ -117,7 +117,8 @@ func TestStuckSendOn(t *testing.T) {
 	for range 2 { // pressing twice sends once
 		got := b.Post("/@shop/stuck/again", form, sitetest.AsScript("form"))
 		got.Want(t, http.StatusOK, "2 messages forwarded to lead")
-		if got.Header.Get("HX-Retarget") != "#toasts" || !strings.Contains(got.Header.Get("HX-Trigger"), "pp-mended") {
+		if got.Header.Get("HX-Retarget") != "#toasts" ||
+			!strings.Contains(got.Header.Get("HX-Trigger"), "pp-resolved") {
 			t.Errorf("the answer is %v", got.Header)
 		}
 	}

@@ -151,7 +151,7 @@ func remind(v *page.View) error {
 	if err != nil {
 		return err
 	}
-	return mended(v, "%s was reminded", words.Who(to))
+	return changed(v, "%s was reminded", words.Who(to))
 }
 
 // withdraw withdraws questions on behalf of their askers.
@@ -165,5 +165,5 @@ func withdraw(v *page.View) error {
 			return err
 		}
 	}
-	return mended(v, "Question withdrawn")
+	return changed(v, "Question withdrawn")
 }

@@ -12,7 +12,7 @@ func TestFocus(t *testing.T) {
 	p.visit("/?rooms=all&focus=1")
 	p.sees("#letter h1", "Run migration 0107")
 	p.sees("#how-far", "1 of 12")
-	p.sees("#behind", "release")
+	p.sees("#waiters", "release")
 	p.press("2")
 	p.sees(".toast", "Answered “Tonight at 02:00” to migrator")
 	p.sees("#letter h1", "The plan destroys two volumes")

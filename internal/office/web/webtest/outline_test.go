@@ -147,8 +147,8 @@ func TestNoKeys(t *testing.T) {
 		p.is(`[...document.querySelectorAll("kbd")].every((e) => !e.checkVisibility())`)
 	}
 	p.visit("/?rooms=all&focus=1")
-	p.sees("#behind h2", "")
-	p.is(`document.querySelector("#behind h2").textContent === "2 waiting for this"`)
+	p.sees("#waiters h2", "")
+	p.is(`document.querySelector("#waiters h2").textContent === "2 waiting for this"`)
 	p.size(1440, 900)
 	p.is(`document.querySelector("#strip kbd").checkVisibility()`)
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,8 +33,8 @@ var faultsOf = map[string]faultOf{
 		names: []string{"the NATS servers cannot be reached"},
 	},
 	"server stopped": {
-		harm:  func(s *natstest.Server, _ *natstest.Link) error { return s.Signal(syscall.SIGSTOP) },
-		mend:  func(s *natstest.Server, _ *natstest.Link) error { return s.Signal(syscall.SIGCONT) },
+		harm:  func(s *natstest.Server, _ *natstest.Link) error { return s.Suspend() },
+		mend:  func(s *natstest.Server, _ *natstest.Link) error { return s.Resume() },
 		names: []string{"is connected but does not answer: it has stopped, the network", "answers: they are stopped"},
 	},
 	"answers lost": {

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// The format of DESIGN.md, byte by byte. Another program computed the checksums.
+// The format of docs/journal.md, byte by byte. Another program computed the checksums.
 func TestFormat(t *testing.T) {
 	task := "Parser"
 	tests := []struct {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/clocktest"
+	"pennypost/internal/suspendtest"
 )
 
 // Version is the version of the server that ./test builds from its module, and for which Program looks.
@@ -135,26 +135,6 @@ func New(dir string, n int, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// freeAddresses returns unused loopback addresses. Their ports are below the ephemeral ports, so that no connection
-// takes a server's port while it is down.
-func freeAddresses(n int) (addrs []string, err error) {
-	const first, end = 12000, 32000
-	tries := 100
-	for len(addrs) < n {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(end-first)))
-		if err != nil && tries > 0 {
-			tries--
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }
 
 // configure writes the server's configuration.
@@ -301,6 +281,12 @@ func (s *Server) Signal(sig os.Signal) error {
 	}
 	return s.cmd.Process.Signal(sig)
 }
+
+// Suspend stops the server's execution until Resume, as if its machine hung.
+func (s *Server) Suspend() error { return suspendtest.Suspend(s.PID()) }
+
+// Resume continues it.
+func (s *Server) Resume() error { return suspendtest.Resume(s.PID()) }
 
 // PID returns the id of the server's process, 0 if it is not running.
 func (s *Server) PID() int {

@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/office/web/waits"
 )
 
-// behind lists the agents that wait for an open question or dialog, directly or through others.
-type behind struct {
+// waiters are the agents that wait for an open question or dialog, directly or through others.
+type waiters struct {
 	*page.View
 	Self    string // the address that refreshes it
 	Waiters []waiter
@@ -22,9 +22,9 @@ type waiter struct {
 // deepest is the deepest indentation of rows.
 const deepest = 3
 
-func behindOf(v *page.View, agent mail.Name, self string) behind {
-	b := behind{View: v, Self: self}
-	list, depths := v.BehindOf(v.Room, agent)
+func waitersFor(v *page.View, agent mail.Name, self string) waiters {
+	b := waiters{View: v, Self: self}
+	list, depths := v.WaitersFor(v.Room, agent)
 	for i, w := range list {
 		b.Waiters = append(b.Waiters, waiter{waits.Link{View: v, Waiting: w}, min(depths[i], deepest)})
 	}
@@ -35,20 +35,20 @@ func behindOf(v *page.View, agent mail.Name, self string) behind {
 func (w waiter) StateClass() string { return w.View.StateClass(w.Room, w.From(), false) }
 
 // Opened lists the agents that wait for the open letter or dialog; empty if none is open.
-func (p *inboxPage) Opened() behind {
+func (p *inboxPage) Opened() waiters {
 	switch {
 	case p.Dialog != nil:
-		return behindOf(p.Dialog.View, p.Dialog.Agent, p.Dialog.Base+page.Query("/behind", "agent",
+		return waitersFor(p.Dialog.View, p.Dialog.Agent, p.Dialog.Base+page.Query("/waiters", "agent",
 			string(p.Dialog.Agent)))
 	case p.Open != nil && p.Open.Asks():
 		from := p.Open.From.Signer()
-		return behindOf(p.Open.View, from, p.Open.Base+page.Query("/behind", "agent", string(from)))
+		return waitersFor(p.Open.View, from, p.Open.Base+page.Query("/waiters", "agent", string(from)))
 	}
-	return behind{View: p.View}
+	return waiters{View: p.View}
 }
 
-// showBehind renders the agents that wait for an agent.
-func showBehind(v *page.View) error {
+// showWaiters renders the agents that wait for an agent.
+func showWaiters(v *page.View) error {
 	agent := mail.Name(v.R.URL.Query().Get("agent"))
-	return v.Part("inbox", "behind", behindOf(v, agent, v.Base+page.Query("/behind", "agent", string(agent))))
+	return v.Part("inbox", "waiters", waitersFor(v, agent, v.Base+page.Query("/waiters", "agent", string(agent))))
 }
