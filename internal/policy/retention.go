@@ -29,7 +29,8 @@ type Held struct {
 	Sent    mail.Time
 	Settled bool // all its readers have read it, or no longer can: it goes before others
 	Unread  bool // some reader has not read it; counted when it goes
-	// unread by the person, or unread by another and with its sender's own TTL: age alone does not remove it
+	// unread by the person, or with its sender's own TTL and unread by another, alive or dead: age alone does not
+	// remove it
 	Lives bool
 	// role mail unread by its holder, mail that the person postponed, open questions, mail that a bridge has not
 	// written yet: never removed

@@ -267,24 +267,26 @@ func (s Sight) Item(r *Record, m *Member, now mail.Time) mail.Item {
 	return it
 }
 
-// settledEverywhere reports whether everyone that r reaches has read it or no longer can, and whether all have read
-// it. No one need read withdrawn mail.
-func (s Sight) settledEverywhere(r *Record, now mail.Time) (settled, read bool) {
+// settledEverywhere reports whether everyone that r reaches has read it or no longer can, whether all have read it, and
+// whether one of them was dead before, who may return. No one need read withdrawn mail.
+func (s Sight) settledEverywhere(r *Record, now mail.Time) (settled, read, dead bool) {
 	settled, read = true, true
 	if r.Withdrawn() {
-		return settled, read
+		return settled, read, false
 	}
 	var few [4]recipient // retention calls this for every message
 	for _, t := range s.recipients(few[:0], r) {
 		switch s.deliveryTo(r, t, now).State {
 		case mail.Read, mail.Archived:
-		case mail.Expired, mail.Dead:
+		case mail.Dead:
+			read, dead = false, true
+		case mail.Expired:
 			read = false
 		default:
 			settled, read = false, false
 		}
 	}
-	return settled, read
+	return settled, read, dead
 }
 
 // unsettledRole reports whether r is role mail that still waits for its holder to read it.

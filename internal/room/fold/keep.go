@@ -11,9 +11,9 @@ const TrimStep = 500
 // ToRetain returns the facts about a message that retention needs. The files of all bridges have the messages up to
 // written.
 func (s Sight) ToRetain(r *Record, now mail.Time, written mail.Seq) policy.Held {
-	settled, read := s.settledEverywhere(r, now)
+	settled, read, dead := s.settledEverywhere(r, now)
 	return policy.Held{ID: r.Msg.ID, Sent: r.Msg.Sent, Settled: settled, Unread: !read,
-		Lives: !settled && (r.Msg.TTLSeconds > 0 || r.waitsFor(s.Members[mail.User])),
+		Lives: (!settled || dead) && r.Msg.TTLSeconds > 0 || !settled && r.waitsFor(s.Members[mail.User]),
 		Unsettled: r.Open() || s.aboutOpen(r) || s.unsettledRole(r, now) ||
 			r.SnoozedBy(s.Members[mail.User], now) != 0 || r.Seq > written}
 }

@@ -77,6 +77,34 @@ func TestImportRead(t *testing.T) {
 	}
 }
 
+// TestP11_TheDeadReturn: old mail with a TTL of its own, to an agent that is not here yet, or no longer, is not archived
+// because of its age: the agent finds it when it returns.
+func TestP11_TheDeadReturn(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	item := func(id mail.ID, ttl int64) mail.Item {
+		return mail.Item{Message: mail.Message{ID: id, From: "user", To: []mail.Address{"agent:bob"}, Body: "x",
+			Sent: 1778421600000, TTLSeconds: ttl}}
+	}
+	if _, err := user.Import(t.Context(), []mail.Item{item("lasts", 99*365*24*3600), item("ends", 0)}); err != nil {
+		t.Fatal(err)
+	}
+	if it, err := user.Message(t.Context(), "lasts"); err != nil || it.Deliveries[0].State != mail.Dead {
+		t.Fatalf("%+v, %v; want it dead", it, err)
+	}
+	if got, err := user.Archive(t.Context()); err != nil || got != (mail.Trimmed{Age: 1, Unread: 1, Kept: 1}) {
+		t.Errorf("Archive = %+v, %v", got, err)
+	}
+	bob := room.As("bob")
+	if _, err := bob.Register(t.Context(), mail.Presence{}); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := bob.Inbox(t.Context(), mail.InboxQuery{}); err != nil || len(page.Messages) != 1 ||
+		page.Messages[0].ID != "lasts" {
+		t.Errorf("Inbox = %+v, %v", page.Messages, err)
+	}
+}
+
 // TestErasureTakesNothingElse checks that the other effects of an erased message are known when the room is opened
 // again, which openRoom compares: whose turn it is in a role, and which door reached an agent.
 func TestErasureTakesNothingElse(t *testing.T) {
