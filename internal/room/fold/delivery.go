@@ -267,8 +267,8 @@ func (s Sight) Item(r *Record, m *Member, now mail.Time) mail.Item {
 	return it
 }
 
-// settledEverywhere reports whether everyone that r reaches has read it or no longer can, whether all have read it, and
-// whether one of them was dead before, who may return. No one need read withdrawn mail.
+// settledEverywhere reports whether everyone that r reaches has read it or no longer can, whether all have read it,
+// and whether one of them was dead before, who may return. No one need read withdrawn mail.
 func (s Sight) settledEverywhere(r *Record, now mail.Time) (settled, read, dead bool) {
 	settled, read = true, true
 	if r.Withdrawn() {

@@ -77,8 +77,8 @@ func TestImportRead(t *testing.T) {
 	}
 }
 
-// TestP11_TheDeadReturn: old mail with a TTL of its own, to an agent that is not here yet, or no longer, is not archived
-// because of its age: the agent finds it when it returns.
+// TestP11_TheDeadReturn: old mail with a TTL of its own, to an agent that is not here yet, or no longer, is not
+// archived because of its age: the agent finds it when it returns.
 func TestP11_TheDeadReturn(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	user := room.As(mail.User)

@@ -95,7 +95,7 @@ func newSend(a *app) *cobra.Command {
 		cli.Flag{Into: &f.later.in, Name: "in", About: "send it after this `DURATION`: 20m, 2h, 1d"},
 		cli.Flag{Into: &f.later.every, Name: "every",
 			About: "send it repeatedly, on a cron `LINE`: \"0 9 * * mon-fri\""},
-		cli.Flag{Into: &f.later.until, Name: "until", 
+		cli.Flag{Into: &f.later.until, Name: "until",
 			About: "with --every: not after this `TIME`, or the end of that day"},
 		cli.Flag{Into: &f.later.zone, Name: "zone",
 			About: "with --every: the time `ZONE` of LINE, such as Europe/Berlin; default: this machine's"})
