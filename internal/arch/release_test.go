@@ -3,6 +3,7 @@ package arch
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,12 @@ import (
 	"testing"
 )
 
+var releases = flag.Bool("releases", false, "make releases, which takes minutes")
+
 // TestReleaseTwice makes a release of one system twice, from a copy of the sources, and compares the bytes.
 func TestReleaseTwice(t *testing.T) {
-	if testing.Short() || runtime.GOOS != "linux" {
-		t.Skip("builds both programs twice, with the tools of a Linux")
+	if !*releases || runtime.GOOS != "linux" {
+		t.Skip("builds all programs twice, with the tools of a Linux: ./test release")
 	}
 	for _, tool := range []string{"git", "zip", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {

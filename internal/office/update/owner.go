@@ -19,6 +19,8 @@ func Owner(program, module string, released bool) (who, command string) {
 		return "npm", "npm install -g pennypost@latest"
 	case strings.Contains(path, "/Cellar/"):
 		return "Homebrew", "brew upgrade pennypost"
+	case !released && !hasBoth(program) && !strings.Contains(module, "."): // a path without an address
+		return "the go command", "git pull && go build"
 	case !released && !hasBoth(program):
 		return "the go command", "go install " + module + "@latest"
 	case !released:

@@ -1,6 +1,7 @@
 package update
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -61,5 +62,26 @@ func TestPlainAddresses(t *testing.T) {
 	if want := []string{"https://example.org/x", "http://127.0.0.1:80", "http://localhost",
 		"http://[::1]:8"}; !slices.Equal(taken, want) {
 		t.Errorf("taken are %q, want %q", taken, want)
+	}
+}
+
+// TestOwner names the installer of a program that update may not replace.
+func TestOwner(t *testing.T) {
+	alone := filepath.Join(t.TempDir(), "pennypostd")
+	for _, tt := range []struct {
+		program, module string
+		released        bool
+		command         string
+	}{
+		{"/usr/lib/node_modules/pennypost/bin/pennypost", "x.org/p", true, "npm install -g pennypost@latest"},
+		{"/opt/homebrew/Cellar/pennypost/1.0/bin/pennypost", "x.org/p", true, "brew upgrade pennypost"},
+		{alone, "x.org/p", false, "go install x.org/p@latest"},
+		{alone, "pennypost", false, "git pull && go build"}, // not published
+		{alone, "pennypost", true, ""},
+	} {
+		who, command := Owner(tt.program, tt.module, tt.released)
+		if command != tt.command || (who == "") != (command == "") {
+			t.Errorf("Owner(%s, %s, %v) = %q, %q", tt.program, tt.module, tt.released, who, command)
+		}
 	}
 }
