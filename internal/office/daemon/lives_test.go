@@ -217,8 +217,8 @@ func credentials() []credential {
 }
 
 // machineTime is how long machines are let in, and credentials for scripts are valid, in seconds: long enough to
-// open all streams, and short enough to wait for.
-const machineTime = 3
+// open all streams on a busy machine, and short enough to wait for.
+const machineTime = 5
 
 // timeOver waits for the end of a credential that is valid for machineTime.
 func timeOver(t *testing.T, _ *running, h *holder) {
