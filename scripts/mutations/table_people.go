@@ -125,7 +125,7 @@ func fateOfMachine`,
 		pkg:  mailroom, test: "TestSearchErased",
 	},
 	{
-		name: "dead-do-not-return", breaks: "P11: mail with a TTL of its own goes to the archive while its reader is away",
+		name: "dead-do-not-return", breaks: "P11: mail with its own TTL is archived while its reader is away",
 		file: "internal/room/fold/keep.go",
 		old:  `(!settled || dead)`,
 		new:  `(!settled || dead && false)`,
