@@ -646,3 +646,11 @@ func TestEmptyOffice(t *testing.T) {
 
 // hashOf is the stored hash of a cookie.
 func hashOf(cookie string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(cookie))) }
+
+// TestLoggedOutMeanwhile: a request that fails because its session ended says so.
+func TestLoggedOutMeanwhile(t *testing.T) {
+	b := newFixture(t)
+	ctx, end := context.WithCancelCause(t.Context())
+	end(&mail.Error{Code: mail.Unknown, Msg: "logged out"})
+	b.Get("/@shop/", func(r *http.Request) { *r = *r.WithContext(ctx) }).Want(t, http.StatusUnauthorized)
+}

@@ -226,8 +226,11 @@ func Told(err error) (status int, message string) {
 	return 0, ""
 }
 
-// Fail answers with an error.
+// Fail answers with an error, or with the reason why the request's credential ended meanwhile.
 func (v *View) Fail(err error) {
+	if why, ok := errors.AsType[*mail.Error](context.Cause(v.R.Context())); ok {
+		err = why
+	}
 	f := failure{View: v, Status: http.StatusInternalServerError,
 		Message: "Something went wrong. See the log of the post office."}
 	if status, message := Told(err); status != 0 {
