@@ -375,12 +375,19 @@ func left(home config.Home) string {
 func TestBackToOne(t *testing.T) {
 	all := cluster(t, "desk", "laptop", "tower")
 	desk := all["desk"]
-	if _, err := ask[wire.ClusterStatus](t, desk, "remove", wire.ClusterRemove{Machine: "tower"}); err != nil {
-		t.Fatal(err)
+	removes := func(who *machine, name mail.Machine) {
+		t.Helper()
+		// On a busy machine the servers may need longer to elect a leader than a command waits: it says to run it again.
+		eventually(t, "a removal", func() bool {
+			_, err := ask[wire.ClusterStatus](t, who, "remove", wire.ClusterRemove{Machine: name})
+			if err != nil {
+				t.Log(err)
+			}
+			return err == nil
+		})
 	}
-	if _, err := ask[wire.ClusterStatus](t, all["laptop"], "remove", wire.ClusterRemove{}); err != nil { // it leaves
-		t.Fatal(err)
-	}
+	removes(desk, "tower")
+	removes(all["laptop"], "") // it leaves
 	eventually(t, "desk is alone, and its server has ended", func() bool {
 		return len(desk.cluster(t).Members) == 1 && !ownserver.Listens(desk.home)
 	})
