@@ -298,12 +298,16 @@ func TestRefuses(t *testing.T) {
 	defer taken.Close()
 	busy := taken.Addr().String()
 	elsewhere := other.cluster(t).Members[0].Address
+	misspelt := in.Code[:47] + "x"
+	if misspelt == in.Code {
+		misspelt = in.Code[:47] + "y"
+	}
 	tests := map[string]struct {
 		ask  wire.ClusterJoin
 		says string
 	}{
 		"a wrong code":            {wire.ClusterJoin{At: in.Address, Code: wrong.String()}, "does not know this code"},
-		"a misspelt code":         {wire.ClusterJoin{At: in.Address, Code: in.Code[:47] + "x"}, "misspelt"},
+		"a misspelt code":         {wire.ClusterJoin{At: in.Address, Code: misspelt}, "misspelt"},
 		"a code of a post office": {wire.ClusterJoin{At: in.Address, Code: plain.String()}, "pennypost join"},
 		"another machine":         {wire.ClusterJoin{At: elsewhere, Code: in.Code}, "did not make this code"},
 		"nobody there":            {wire.ClusterJoin{At: address(t), Code: in.Code}, "no cluster server answers"},

@@ -226,9 +226,9 @@ func Told(err error) (status int, message string) {
 	return 0, ""
 }
 
-// Fail answers with an error, or with the reason why the request's credential ended meanwhile.
+// Fail answers with an error, or with the reason why the request's credential has ended if that is what broke it off.
 func (v *View) Fail(err error) {
-	if why, ok := errors.AsType[*mail.Error](context.Cause(v.R.Context())); ok {
+	if why, ok := errors.AsType[*mail.Error](context.Cause(v.R.Context())); ok && errors.Is(err, context.Canceled) {
 		err = why
 	}
 	f := failure{View: v, Status: http.StatusInternalServerError,
