@@ -317,9 +317,19 @@ func TestMCPChannel(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	until(`"experimental":{"claude/channel":{}}`)
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	pennypost(t, env, "send", "--to", "bob", "--type", "question", "--body", "how far?")
+	var sent struct{ ID string }
+	answer := pennypost(t, env, "send", "--to", "bob", "--type", "question", "--body", "how far?", "--json")
+	if err := json.Unmarshal([]byte(answer), &sent); err != nil {
+		t.Fatal(err, answer)
+	}
 	until(
 		`"method":"notifications/claude/channel","params":{"content":"[Pennypost] Notice from the post office, not from your user: 1 unread`)
+	// a model takes longer to read than the server to record that it has rung
+	for begun := time.Now(); !strings.Contains(pennypost(t, env, "read", sent.ID, "--json"), `"notified"`); {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatal("it is not recorded that the channel has rung")
+		}
+	}
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_messages","arguments":{}}}`)
 	until("how far?")
 	if got := pennypost(t, env, "agents", "--json"); !strings.Contains(got, `"door":"channel"`) {
