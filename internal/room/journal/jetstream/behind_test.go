@@ -35,6 +35,7 @@ func said(body string) mail.Event {
 // TestDeliveredNoMore checks that a follower catches up even if its server keeps reporting that there is nothing new,
 // as a server does that cannot catch up with the others. A paused consumer behaves the same way.
 func TestDeliveredNoMore(t *testing.T) {
+	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{})
 	behind, other := opened(t, servers, "behind"), opened(t, servers, "behind")
 	stream, err := behind.cluster.lane(t.Context(), "behind", false)

@@ -61,6 +61,7 @@ var faultsOf = map[string]faultOf{
 // Whatever fails between a machine and its server, each error names the part at fault and comes within two seconds,
 // and afterwards the room recovers by itself.
 func TestErrorsNameThePart(t *testing.T) {
+	t.Parallel()
 	for name, fault := range faultsOf {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
