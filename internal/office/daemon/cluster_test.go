@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -231,6 +232,28 @@ func TestMachineName(t *testing.T) {
 	err := Run(t.Context(), Options{Config: clusterConfig(t, "a", servers)})
 	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "the name a belongs") {
 		t.Errorf("Run = %v, want that the name is taken", err)
+	}
+}
+
+// TestNewRoomsAreNotLost makes rooms while the servers' rooms are being listed: none of them is reported lost because
+// the list is older.
+func TestNewRoomsAreNotLost(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	a := start(t, Options{Config: clusterConfig(t, "a", servers)})
+	for i := range 100 {
+		room := mail.RoomName(fmt.Sprint("lab-", i))
+		if err := broadcast(t.Context(), a.as(t, room, mail.User), "first"); err != nil {
+			t.Fatal(err)
+		}
+		all, err := a.office.Rooms(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, st := range all {
+			if st.Trouble != "" {
+				t.Fatalf("after %d rooms: %s", i+1, st.Trouble)
+			}
+		}
 	}
 }
 

@@ -214,12 +214,12 @@ func (c *Cluster) copied() map[mail.RoomName]mail.Seq {
 	return at
 }
 
-// lost notes that a room has a copy on this machine but no stream, although no one removed it.
-func (c *Cluster) lost(name mail.RoomName) {
+// lost notes what became of a room that has a copy on this machine but is not listed, although no one removed it.
+func (c *Cluster) lost(name mail.RoomName, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, there := c.rooms[name]; !there {
-		c.damaged[name] = "its stream no longer exists on the servers"
+		c.damaged[name] = why
 	}
 }
 

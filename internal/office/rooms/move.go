@@ -226,7 +226,16 @@ func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 		to = g.To
 	}
 	if to == "" {
-		o.Cluster.lost(name)
+		// a room newer than the list is not lost
+		if !o.opened(ctx, name) {
+			return
+		}
+		why, err := o.Cluster.Damage(ctx, string(name), new(jetstream.Survey))
+		if err != nil {
+			o.Log.Warn("fate of a room unknown", "room", name, "err", err)
+		} else if why != "" {
+			o.Cluster.lost(name, why)
+		}
 		return
 	}
 	if to == o.Cluster.name {
@@ -236,4 +245,20 @@ func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 		return writeKind(o.Dir(name), kind{Kind: config.KindJetStream, Moved: to})
 	})
 	o.Log.Info("room moved to a file elsewhere", "room", name, "machine", to, "err", err)
+}
+
+// opened waits while a room is being opened, and reports whether that succeeded, or no one was opening it.
+func (o *Set) opened(ctx context.Context, name mail.RoomName) bool {
+	o.mu.Lock()
+	e := o.rooms[name]
+	o.mu.Unlock()
+	if e == nil {
+		return true
+	}
+	select {
+	case <-e.ready:
+		return e.err == nil
+	case <-ctx.Done():
+		return false
+	}
 }
