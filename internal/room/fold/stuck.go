@@ -23,42 +23,67 @@ type Pile struct {
 	circle []mail.Name
 }
 
-// Stuck returns the piles of one kind, those that have waited longest first. For each it looks only as far as the
-// first stuck message.
-func (s Sight) Stuck(kind mail.StuckKind, now mail.Time) []Pile {
-	switch kind {
-	case mail.StuckAsking:
-		return s.stuckAsking(now)
-	case mail.StuckClaim:
-		return s.stuckClaims(now)
-	}
-	var piles []Pile
-	add := func(to mail.Address, all iter.Seq2[*Record, mail.Delivery]) {
-		for r := range all {
-			piles = append(piles, Pile{To: to, since: r.Msg.Sent, all: all})
-			return
+// Stuck returns the piles of each of kinds, those that have waited longest first. For each pile it looks only as far
+// as the first stuck message.
+func (s Sight) Stuck(kinds []mail.StuckKind, now mail.Time) map[mail.StuckKind][]Pile {
+	found := make(map[mail.StuckKind][]Pile)
+	var atReaders []mail.StuckKind
+	for _, kind := range kinds {
+		switch kind {
+		case mail.StuckAsking:
+			found[kind] = s.stuckAsking(now)
+		case mail.StuckClaim:
+			found[kind] = s.stuckClaims(now)
+		case mail.StuckHeld:
+			for role := range s.Held {
+				if first, all := firstOf(s.stuckHeld(role, now)); first != nil {
+					to := mail.RoleAddress(role)
+					found[kind] = append(found[kind], Pile{To: to, since: first.Msg.Sent, all: all})
+				}
+			}
+			sortPiles(found[kind])
+		default:
+			atReaders = append(atReaders, kind)
 		}
 	}
-	if kind == mail.StuckHeld {
-		for role := range s.Held {
-			add(mail.RoleAddress(role), s.stuckHeld(role, now))
+	s.stuckAtReaders(atReaders, now, found)
+	return found
+}
+
+// stuckAtReaders adds the piles of readers. It visits each reader once: there may be thousands, and their mail is not
+// in the processor's caches.
+func (s Sight) stuckAtReaders(kinds []mail.StuckKind, now mail.Time, found map[mail.StuckKind][]Pile) {
+	for name, m := range s.Members {
+		if name != m.Name || m.IsUser() || len(m.Unread.List) == 0 {
+			continue
 		}
-	} else {
-		for name, m := range s.Members {
-			if name == m.Name && !m.IsUser() && len(m.Unread.List) > 0 {
-				add(mail.AgentAddress(name), s.stuckAt(m, kind, now))
+		for _, kind := range kinds {
+			if first, all := firstOf(s.stuckAt(m, kind, now)); first != nil {
+				found[kind] = append(found[kind], Pile{To: mail.AgentAddress(name), since: first.Msg.Sent, all: all})
 			}
 		}
 	}
-	if kind == mail.StuckExpired {
-		for a := range s.index.to {
-			if k := a.Kind(); k == mail.ToTag || k == mail.ToEveryone {
-				add(a, s.stuckAmong(a, now))
+	for _, kind := range kinds {
+		if kind == mail.StuckExpired {
+			for a := range s.index.to {
+				if k := a.Kind(); k != mail.ToTag && k != mail.ToEveryone {
+					continue
+				}
+				if first, all := firstOf(s.stuckAmong(a, now)); first != nil {
+					found[kind] = append(found[kind], Pile{To: a, since: first.Msg.Sent, all: all})
+				}
 			}
 		}
+		sortPiles(found[kind])
 	}
-	sortPiles(piles)
-	return piles
+}
+
+// firstOf returns all with its first record, nil if there is none.
+func firstOf(all iter.Seq2[*Record, mail.Delivery]) (*Record, iter.Seq2[*Record, mail.Delivery]) {
+	for r := range all {
+		return r, all
+	}
+	return nil, all
 }
 
 func sortPiles(piles []Pile) {
@@ -134,14 +159,16 @@ func (s Sight) stuckHeld(role string, now mail.Time) iter.Seq2[*Record, mail.Del
 // stuckAt yields the mail stuck at one reader. It searches the mail that wakes for what should have woken the reader,
 // and the mail with an end for what has expired.
 func (s Sight) stuckAt(m *Member, kind mail.StuckKind, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
-	from := m.Callers(now)
-	switch kind {
-	case mail.StuckDead:
-		if from = m.Unread.Alive(false, now); !m.away() || s.HasDoor(m) {
-			return func(func(*Record, mail.Delivery) bool) {}
-		}
-	case mail.StuckExpired:
+	var from iter.Seq[*Record]
+	switch {
+	case kind == mail.StuckExpired:
 		from = m.Unread.past(now)
+	case kind == mail.StuckWaiting && m.Listed():
+		from = m.Callers(now)
+	case kind == mail.StuckDead && m.away() && !s.HasDoor(m):
+		from = m.Unread.Alive(false, now)
+	default:
+		return func(func(*Record, mail.Delivery) bool) {}
 	}
 	return func(yield func(*Record, mail.Delivery) bool) {
 		for r := range from {
@@ -167,7 +194,7 @@ func (s Sight) stuckAt(m *Member, kind mail.StuckKind, now mail.Time) iter.Seq2[
 func (s *State) isStuck(r *Record, m *Member, d *mail.Delivery, kind mail.StuckKind, now mail.Time) bool {
 	switch kind {
 	case mail.StuckWaiting:
-		return m.Listed() && !m.IsUser() && policy.Stuck(m.State, d, r.Msg.Sent, now)
+		return !m.IsUser() && policy.Stuck(m.State, d, r.Msg.Sent, now)
 	case mail.StuckExpired:
 		return d.State == mail.Expired && !r.seen() && !s.dealtWith(r)
 	}

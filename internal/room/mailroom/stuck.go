@@ -23,13 +23,15 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 	if _, err := mail.ParseStuckKind(string(q.Kind)); err != nil {
 		return out, err
 	}
+	kinds := mail.StuckKinds()
+	if q.Kind != "" {
+		kinds = []mail.StuckKind{q.Kind}
+	}
 	v.touch(ctx)
 	v.read(func(s *fold.State, now mail.Time) {
-		for _, kind := range mail.StuckKinds() {
-			if q.Kind != "" && q.Kind != kind {
-				continue
-			}
-			piles := v.sight(s).Stuck(kind, now)
+		stuck := v.sight(s).Stuck(kinds, now)
+		for _, kind := range kinds {
+			piles := stuck[kind]
 			if q.For != "" {
 				piles = slices.DeleteFunc(piles, func(p fold.Pile) bool { return p.To != q.For })
 			}
