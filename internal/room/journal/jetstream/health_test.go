@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
@@ -33,7 +35,8 @@ func withRoom(t *testing.T, servers *natstest.Cluster, monitored bool) *Cluster 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.js.Publish(t.Context(), l.subject, []byte("{}")); err != nil {
+	// on a busy machine a new stream may have no leader for some seconds
+	if _, err := c.js.Publish(t.Context(), l.subject, []byte("{}"), natsjs.WithRetryAttempts(40)); err != nil {
 		t.Fatal(err)
 	}
 	c.Warnings(t.Context())
