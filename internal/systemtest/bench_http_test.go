@@ -261,6 +261,54 @@ func BenchmarkHandOver(b *testing.B) {
 		_, seq, _ := bytes.Cut(from.body, []byte(`"seq":`))
 		after, _ = strconv.Atoi(string(seq[:bytes.IndexByte(seq, ',')]))
 	}
+	report(b, took)
+}
+
+// BenchmarkHandOverCLI measures the time from the start of pennypost send until a pennypost wait that runs already
+// prints the message.
+func BenchmarkHandOverCLI(b *testing.B) {
+	o := startOffice(b, unlimited...)
+	front := binary
+	if os.Getenv("PENNYPOST_BIN") == "" {
+		front = buildFor(b, b.TempDir(), "pennypost", "../../cmd/pennypost")
+	}
+	start := func(args ...string) (*exec.Cmd, io.Reader) {
+		cmd := o.command(args...)
+		cmd.Path = front
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return cmd, out
+	}
+	end := func(cmd *exec.Cmd, out io.Reader) {
+		text, _ := io.ReadAll(out)
+		if err := cmd.Wait(); err != nil {
+			b.Fatalf("%v: %v\n%s", cmd.Args, err, text)
+		}
+	}
+	var took []time.Duration
+	for b.Loop() {
+		wait, arrived := start("wait", "--as", "bob", "--timeout", "1m")
+		time.Sleep(50 * time.Millisecond) // it waits by then
+		began := time.Now()
+		send, sent := start("send", "--as", "ann", "--to", "bob", "--body", fmt.Sprint(benchBody, len(took)))
+		if _, err := arrived.Read(make([]byte, 1)); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, time.Since(began))
+		end(send, sent)
+		end(wait, arrived)
+		end(start("mark", "--all", "--read", "--as", "bob"))
+	}
+	report(b, took)
+}
+
+// report reports the median and the 99th percentile.
+func report(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,9 +229,7 @@ func BenchmarkScriptedWait(b *testing.B) {
 			after = `{"after":` + got[:strings.IndexByte(got, '.')] + `}`
 			<-sent
 		}
-		slices.Sort(took)
-		b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-		b.ReportMetric(0, "ns/op")
+		report(b, took)
 	}
 	const version = "2025-11-25"
 	b.Run("stdio", func(b *testing.B) {

@@ -12,6 +12,7 @@ import (
 // A monitor ends when no one reads its lines any more, or when the program that started it has ended: a ring after
 // that would be lost.
 func TestMonitorEndsUnheard(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	o.must(t, "agents", "register", "ann")
 
