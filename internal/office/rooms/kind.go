@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -91,7 +92,10 @@ func (o *Set) openJournal(e *Entry, name mail.RoomName, log *slog.Logger) (roomJ
 	if err != nil {
 		return nil, err
 	}
-	opts := jsonl.Options{Log: log, OnSync: o.Metrics.synced}
+	opts := jsonl.Options{Log: log, OnSync: func(events, bytes int, took time.Duration) {
+		o.Metrics.synced(events, bytes, took)
+		o.crowd.synced(events)
+	}}
 	switch {
 	case k.Moved != "":
 		return nil, mail.Errorf(mail.Unavailable, "%w. The old copy here is in %s",

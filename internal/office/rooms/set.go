@@ -55,6 +55,7 @@ type Set struct {
 
 	moving sync.Mutex // one move at a time; taken before mu
 	slow   slow       // requests of other machines
+	crowd  crowd      // those who write at the same time
 
 	mu     sync.Mutex
 	closed bool
