@@ -235,6 +235,27 @@ func TestEachAnswerOfTheClient(t *testing.T) {
 	}
 }
 
+// TestNewStreamWithoutLeader checks that a room is made even if the servers' list of rooms is new and, like any new
+// stream, has no leader yet.
+func TestNewStreamWithoutLeader(t *testing.T) {
+	t.Parallel()
+	c, err := Connect(t.Context(), Config{URLs: natstest.Start(t, 1, natstest.Options{}).URLs(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	var f faulty
+	f.put(c)
+	nobody := reply{err: nats.ErrNoResponders}
+	f.set(1, false, nobody, nobody, nobody)
+	if _, err := c.lane(t.Context(), "lab", true); err != nil {
+		t.Error(err)
+	}
+	if calls := f.set(0, false); calls < 4 {
+		t.Errorf("%d calls, want more than three", calls)
+	}
+}
+
 // answering is a room whose client replies are faked.
 type answering struct {
 	faulty  faulty

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -181,12 +182,25 @@ func (c *Cluster) settleHome(ctx context.Context, room string, h home) (home, er
 	}
 	m := &nats.Msg{Subject: c.homeSubject(escape(room)), Data: text,
 		Header: nats.Header{nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(h.revision, 10)}}}
-	seq, err := c.store(ctx, []*nats.Msg{m})
+	seq, err := c.storeInNew(ctx, m)
 	if of, refused := errors.AsType[*failure](err); refused && (of.Code == codeWrongLast || of.Code == codeInFlight) {
 		return h, errElsewhere
 	}
 	h.revision = uint64(seq)
 	return h, err
+}
+
+// storeInNew stores a message in a stream that may be new: no server takes it until the stream has a leader, and all
+// servers know that.
+func (c *Cluster) storeInNew(ctx context.Context, m *nats.Msg) (mail.Seq, error) {
+	ctx, cancel := context.WithTimeout(ctx, movePatience)
+	defer cancel()
+	for {
+		seq, err := c.store(ctx, []*nats.Msg{m})
+		if !errors.Is(err, nats.ErrNoResponders) || !pause.For(ctx, pauseShort) {
+			return seq, err
+		}
+	}
 }
 
 // shardWord begins the names of shards, after the prefix.
