@@ -208,10 +208,13 @@ func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 }
 
 // leftServers finds out what became of a room that has a copy on this machine but is no longer on the servers: it
-// was moved to a file of another machine, or removed there.
+// was moved to a file of another machine, or removed there, or its stream is lost. It may also be newer than the list.
 func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 	ctx, cancel := context.WithTimeout(context.Background(), callsPatience)
 	defer cancel()
+	if !o.opened(ctx, name) {
+		return
+	}
 	to := l.Moved
 	if to == "" {
 		g, gone, err := o.Cluster.Gone(ctx, string(name))
@@ -226,10 +229,6 @@ func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 		to = g.To
 	}
 	if to == "" {
-		// a room newer than the list is not lost
-		if !o.opened(ctx, name) {
-			return
-		}
 		why, err := o.Cluster.Damage(ctx, string(name), new(jetstream.Survey))
 		if err != nil {
 			o.Log.Warn("fate of a room unknown", "room", name, "err", err)
