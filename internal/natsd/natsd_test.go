@@ -381,7 +381,7 @@ func TestBackToOne(t *testing.T) {
 	desk := all["desk"]
 	removes := func(who *machine, name mail.Machine) {
 		t.Helper()
-		// On a busy machine the servers may elect a leader for longer than a command waits: it says to run it again.
+		// On a busy machine an election may take longer than a command waits: the command says to run it again.
 		eventually(t, "a removal", func() bool {
 			_, err := ask[wire.ClusterStatus](t, who, "remove", wire.ClusterRemove{Machine: name})
 			if err != nil {

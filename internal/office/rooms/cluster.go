@@ -214,7 +214,8 @@ func (c *Cluster) copied() map[mail.RoomName]mail.Seq {
 	return at
 }
 
-// lost notes what became of a room that has a copy on this machine but is not listed, although no one removed it.
+// lost records what is wrong with a room that has a copy on this machine but is not listed, although no one removed
+// it.
 func (c *Cluster) lost(name mail.RoomName, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

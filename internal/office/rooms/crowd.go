@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// crowd gives Go more processors while many write at once. A goroutine in an fdatasync keeps its processor until the
-// runtime notices, which takes about as long as the sync; with two, half of them would idle. Those who write one at a
-// time wait longer with more (docs/bench.md).
+// crowd gives Go more processors while many write at once. The likely reason why that helps: a goroutine in an
+// fdatasync keeps its processor until the runtime notices, about as long as the sync takes, so that one of two is
+// idle. A single writer waits longer with more processors (docs/bench.md).
 type crowd struct {
 	mu    sync.Mutex
 	since time.Time   // when the count began

@@ -27,6 +27,12 @@ type Pile struct {
 // as the first stuck message.
 func (s Sight) Stuck(kinds []mail.StuckKind, now mail.Time) map[mail.StuckKind][]Pile {
 	found := make(map[mail.StuckKind][]Pile)
+	add := func(kind mail.StuckKind, to mail.Address, all iter.Seq2[*Record, mail.Delivery]) {
+		for r := range all {
+			found[kind] = append(found[kind], Pile{To: to, since: r.Msg.Sent, all: all})
+			return
+		}
+	}
 	var atReaders []mail.StuckKind
 	for _, kind := range kinds {
 		switch kind {
@@ -36,54 +42,40 @@ func (s Sight) Stuck(kinds []mail.StuckKind, now mail.Time) map[mail.StuckKind][
 			found[kind] = s.stuckClaims(now)
 		case mail.StuckHeld:
 			for role := range s.Held {
-				if first, all := firstOf(s.stuckHeld(role, now)); first != nil {
-					to := mail.RoleAddress(role)
-					found[kind] = append(found[kind], Pile{To: to, since: first.Msg.Sent, all: all})
+				add(kind, mail.RoleAddress(role), s.stuckHeld(role, now))
+			}
+		case mail.StuckExpired:
+			for a := range s.index.to {
+				if k := a.Kind(); k == mail.ToTag || k == mail.ToEveryone {
+					add(kind, a, s.stuckAmong(a, now))
 				}
 			}
-			sortPiles(found[kind])
+			atReaders = append(atReaders, kind)
 		default:
 			atReaders = append(atReaders, kind)
 		}
 	}
-	s.stuckAtReaders(atReaders, now, found)
+	s.stuckAtReaders(atReaders, now, add)
+	for kind, piles := range found {
+		if kind != mail.StuckAsking && kind != mail.StuckClaim {
+			sortPiles(piles)
+		}
+	}
 	return found
 }
 
 // stuckAtReaders adds the piles of readers. It visits each reader once: there may be thousands, and their mail is not
 // in the processor's caches.
-func (s Sight) stuckAtReaders(kinds []mail.StuckKind, now mail.Time, found map[mail.StuckKind][]Pile) {
+func (s Sight) stuckAtReaders(kinds []mail.StuckKind, now mail.Time,
+	add func(mail.StuckKind, mail.Address, iter.Seq2[*Record, mail.Delivery])) {
 	for name, m := range s.Members {
-		if name != m.Name || m.IsUser() || len(m.Unread.List) == 0 {
-			continue
-		}
-		for _, kind := range kinds {
-			if first, all := firstOf(s.stuckAt(m, kind, now)); first != nil {
-				found[kind] = append(found[kind], Pile{To: mail.AgentAddress(name), since: first.Msg.Sent, all: all})
+		if name == m.Name && !m.IsUser() && len(m.Unread.List) > 0 {
+			to := mail.AgentAddress(name)
+			for _, kind := range kinds {
+				add(kind, to, s.stuckAt(m, kind, now))
 			}
 		}
 	}
-	for _, kind := range kinds {
-		if kind == mail.StuckExpired {
-			for a := range s.index.to {
-				if k := a.Kind(); k != mail.ToTag && k != mail.ToEveryone {
-					continue
-				}
-				if first, all := firstOf(s.stuckAmong(a, now)); first != nil {
-					found[kind] = append(found[kind], Pile{To: a, since: first.Msg.Sent, all: all})
-				}
-			}
-		}
-		sortPiles(found[kind])
-	}
-}
-
-// firstOf returns all with its first record, nil if there is none.
-func firstOf(all iter.Seq2[*Record, mail.Delivery]) (*Record, iter.Seq2[*Record, mail.Delivery]) {
-	for r := range all {
-		return r, all
-	}
-	return nil, all
 }
 
 func sortPiles(piles []Pile) {
