@@ -257,6 +257,24 @@ func TestNewRoomsAreNotLost(t *testing.T) {
 	}
 }
 
+// TestRoomMadeAgain removes a room and makes it again while the servers' rooms are being listed: the new room is not
+// taken for the removed one because the list is older.
+func TestRoomMadeAgain(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	a := start(t, Options{Config: clusterConfig(t, "a", servers)})
+	for i := range 60 {
+		if err := broadcast(t.Context(), a.as(t, "lab", mail.User), "first"); err != nil {
+			t.Fatal(i, err)
+		}
+		if got := bodies(t.Context(), a.as(t, "lab", mail.User)); len(got) != 1 {
+			t.Fatalf("room %d has %q", i, got)
+		}
+		if _, err := a.office.RemoveRoom(t.Context(), "lab"); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+}
+
 // TestDeletedStreamIsNotMadeAgain: a machine that never had a room open does not make a new stream for one that was
 // deleted while another machine has a copy. Restored, the room has all its mail.
 func TestDeletedStreamIsNotMadeAgain(t *testing.T) {

@@ -53,6 +53,7 @@ type Cluster struct {
 	warnings []string
 	asOf     time.Time                // when the servers last answered
 	asleep   map[mail.RoomName]func() // closed rooms being listened for; the functions end that
+	removed  map[mail.RoomName]bool   // removed by this machine since the servers were last asked for a list
 
 	admissions admissions
 }
@@ -71,7 +72,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 	c := &Cluster{name: cfg.MachineName(), log: log, changed: pause.NewNudge(), asOf: time.Now(),
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
-		asleep: make(map[mail.RoomName]func())}
+		asleep: make(map[mail.RoomName]func()), removed: make(map[mail.RoomName]bool)}
 	keyed, signer, err := c.keys(cfg)
 	if err != nil {
 		return nil, err
@@ -166,6 +167,9 @@ func (c *Cluster) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	copied := c.copied()
+	c.mu.Lock()
+	c.removed = make(map[mail.RoomName]bool)
+	c.mu.Unlock()
 	all, err := c.Cluster.List(ctx)
 	if err != nil {
 		return fmt.Errorf("list the rooms on the NATS servers: %w", err)
@@ -197,6 +201,10 @@ func (c *Cluster) list(ctx context.Context) error {
 			damaged[name] = why
 		}
 	}
+	for name := range c.removed { // after this list was begun
+		delete(rooms, name)
+		delete(damaged, name)
+	}
 	c.rooms, c.damaged = rooms, damaged
 	return nil
 }
@@ -212,6 +220,20 @@ func (c *Cluster) copied() map[mail.RoomName]mail.Seq {
 		})
 	}
 	return at
+}
+
+// Forget removes a room from the servers. Then this machine may make it again: it is not in a list that is older.
+func (c *Cluster) Forget(ctx context.Context, room string, g jetstream.Gone) error {
+	if err := c.Cluster.Forget(ctx, room, g); err != nil {
+		return err
+	}
+	name := mail.RoomName(room)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.removed[name] = true
+	delete(c.rooms, name)
+	delete(c.damaged, name)
+	return nil
 }
 
 // lost records what is wrong with a room that has a copy on this machine but is not listed, although no one removed

@@ -195,14 +195,30 @@ func (o *Set) machineLeft(ctx context.Context, machine mail.Machine) error {
 	return nil
 }
 
-// removedElsewhere moves away this machine's files of a room that was removed, if there are any.
+// removedElsewhere moves away this machine's files of a room that was removed, if there are any. A room that was made
+// again meanwhile is only closed, if it was open.
 func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 	o.moving.Lock()
 	defer o.moving.Unlock()
 	if k, err := readKind(o.Dir(name)); err == nil && k.Kind == "" {
 		return
 	}
-	if _, err := o.moveAway(ctx, name); err != nil {
+	e, err := o.claim(ctx, name)
+	if err != nil {
+		o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
+		return
+	}
+	defer o.forget(e, name)
+	// Again, because until the claim the room could be made again.
+	if g, gone, err := o.Cluster.Gone(ctx, string(name)); err != nil || !gone || g.To != "" {
+		o.setRemoved(e, false)
+		if e.Room != nil {
+			e.quiet(callsPatience)
+			_, _ = o.shut(e, name) // it logs errors
+		}
+		return
+	}
+	if _, err := o.moveAway(e, name); err != nil {
 		o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
 	}
 }

@@ -42,16 +42,16 @@ func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom,
 		}
 		o.Cluster.changed.Give()
 	}
-	return o.moveAway(ctx, name)
-}
-
-// moveAway closes a room and moves its files to the directory of removed rooms.
-func (o *Set) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	e, err := o.claim(ctx, name)
 	if err != nil {
 		return wire.RemovedRoom{}, err
 	}
 	defer o.forget(e, name)
+	return o.moveAway(e, name)
+}
+
+// moveAway closes a room that is claimed, and moves its files to the directory of removed rooms.
+func (o *Set) moveAway(e *Entry, name mail.RoomName) (wire.RemovedRoom, error) {
 	o.livesOf(name).End(ErrRemoved(name))
 	if e.Room != nil {
 		if _, err := o.shut(e, name); err != nil {

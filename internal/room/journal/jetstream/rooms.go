@@ -210,20 +210,34 @@ func bucket(ctx context.Context, js jetstream.JetStream, create bool,
 	return kv, err
 }
 
-// Gone returns what happened to a room that is no longer on the cluster; false if it never was there.
+// Gone returns what happened to a room that is no longer on the cluster; false if it never was there. It asks the
+// leader: of the other servers, which a table asks too, one may not have heard yet that the room was made again.
 func (c *Cluster) Gone(ctx context.Context, room string) (Gone, bool, error) {
 	var g Gone
-	kv, err := c.goneBucket(ctx, false)
-	if err == nil {
-		var entry jetstream.KeyValueEntry
-		if entry, err = kv.Get(ctx, escape(room)); err == nil {
-			return g, true, json.Unmarshal(entry.Value(), &g)
-		}
+	table := c.cfg.Prefix + "-gone"
+	ask := fmt.Appendf(nil, `{"last_by_subj":"$KV.%s.%s"}`, table, escape(room))
+	msg, err := again(ctx, func(ctx context.Context) (*nats.Msg, error) {
+		return c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET.KV_"+table, ask)
+	})
+	if err != nil {
+		return g, false, err
 	}
-	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) {
-		err = nil
+	var answer struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Data []byte `json:"data"` // empty in the message of Revive
+		} `json:"message"`
 	}
-	return g, false, err
+	switch err := json.Unmarshal(msg.Data, &answer); {
+	case err != nil:
+		return g, false, err
+	case answer.Error == nil && len(answer.Message.Data) > 0:
+		return g, true, json.Unmarshal(answer.Message.Data, &g)
+	case answer.Error == nil, answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound,
+		answer.Error.ErrorCode == jetstream.JSErrCodeStreamNotFound:
+		return g, false, nil
+	}
+	return g, false, answer.Error
 }
 
 // Forget records what happens to a room, and deletes its stream. Other machines create it again only after Revive.
