@@ -15,10 +15,27 @@ import (
 // million messages, a quarter of a gigabyte would be wasted.
 const spareMemory = 64 << 20
 
+// Under load, or while a large room is opened, the collector would take a third of the processors. After a collection
+// that follows another within frequent, twice as much garbage may accumulate, else half as much: at most mostSpare,
+// and not more than is live. The memory is returned soon after the load.
+const (
+	frequent  = time.Second
+	mostSpare = 4 * spareMemory
+)
+
 // gcPercent returns the collector's setting for a live heap of live bytes: it collects at most four times as often as
 // by default, and at least a quarter as often.
-func gcPercent(live uint64) int {
-	return max(25, min(int(100*spareMemory/max(live, 1)), 400))
+func gcPercent(live, spare uint64) int {
+	return max(25, min(int(100*spare/max(live, 1)), 400))
+}
+
+// spareFor returns how much garbage may accumulate next, if it was spare before the last collection, which came after
+// some time and found live bytes.
+func spareFor(live, spare uint64, after time.Duration) uint64 {
+	if spare *= 2; after > frequent {
+		spare /= 4
+	}
+	return max(spareMemory, min(spare, live, mostSpare))
 }
 
 // restsAfter is how long there must be no collection before unused memory is returned to the system. Without that it
@@ -37,7 +54,7 @@ func boundGarbage(ctx context.Context, restsAfter time.Duration) {
 		debug.FreeOSMemory() // which is a cycle too
 	})
 	context.AfterFunc(ctx, func() { rest.Stop() })
-	now := 100
+	percent, spare, last := 100, uint64(spareMemory), time.Now()
 	var adjust func(struct{})
 	adjust = func(struct{}) {
 		if ctx.Err() != nil {
@@ -45,8 +62,10 @@ func boundGarbage(ctx context.Context, restsAfter time.Duration) {
 		}
 		live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		runtimemetrics.Read(live)
-		if next := gcPercent(live[0].Value.Uint64()); next != now { // setting it stops the world for a moment
-			now = next
+		spare = spareFor(live[0].Value.Uint64(), spare, time.Since(last))
+		last = time.Now()
+		if next := gcPercent(live[0].Value.Uint64(), spare); next != percent { // setting it stops the world
+			percent = next
 			debug.SetGCPercent(next)
 		}
 		if !resting.Swap(false) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -206,12 +205,15 @@ func (r *Room) archivedEvents(ctx context.Context, in fold.Reach) iter.Seq2[mail
 
 // leavingIn returns the messages on their way to the archive, in the order of archivedRecords.
 func (r *Room) leavingIn(in fold.Reach) fold.List {
+	var all fold.List
 	r.mu.RLock()
-	all := fold.List(slices.SortedFunc(maps.Values(r.state.Leaving), func(a, b *fold.Record) int {
-		return cmp.Compare(a.Seq, b.Seq)
-	}))
+	for _, rec := range r.state.Leaving {
+		if rec.Seq > in.After && (in.Before == 0 || rec.Seq < in.Before) {
+			all = append(all, rec)
+		}
+	}
 	r.mu.RUnlock()
-	all = all.After(in.After).Before(in.Before)
+	slices.SortFunc(all, func(a, b *fold.Record) int { return cmp.Compare(a.Seq, b.Seq) })
 	if in.Newest {
 		slices.Reverse(all)
 	}
