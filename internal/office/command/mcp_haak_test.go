@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session of HAAK reads over MCP: the files record it, nothing is new twice, and it outlives its client.
+// A session of HAAK reads over MCP: the files record it, and nothing is new twice. When its client has left, it is dead
+// until it registers again.
 func TestMCPHaak(t *testing.T) {
 	project := t.TempDir() // outlives the post office
 	env := mcpHome(t)
@@ -48,13 +50,28 @@ func TestMCPHaak(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	var entry map[string]any
-	if err := json.Unmarshal([]byte(run("haak", "roster", "show", "--json", "--session-id", "architect-new")),
-		&entry); err != nil || entry["state"] != "live" {
-		t.Errorf("after its client has left: %v, %v", entry, err)
+	state := func() any {
+		var entry map[string]any
+		text := run("haak", "roster", "show", "--json", "--session-id", "architect-new")
+		if err := json.Unmarshal([]byte(text), &entry); err != nil {
+			t.Fatal(err, text)
+		}
+		return entry["state"]
 	}
-	out := run("haak", "mailbox", "send", "--from", "lina", "--to", "architect-new", "--body", "more")
-	if !strings.Contains(out, "would reach: architect-new") {
+	// its client has left, which the post office notices within a second or two
+	for begun := time.Now(); state() != "dead"; time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatalf("after its client has left: %v", state())
+		}
+	}
+	send := func() string {
+		return run("haak", "mailbox", "send", "--from", "lina", "--to", "architect-new", "--body", "more")
+	}
+	if out := send(); strings.Contains(out, "would reach") {
 		t.Error(out)
+	}
+	run("haak", "roster", "register", "--session-id", "architect-new")
+	if out := send(); state() != "live" || !strings.Contains(out, "would reach: architect-new") {
+		t.Error(state(), out)
 	}
 }

@@ -208,19 +208,21 @@ func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 		o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
 		return
 	}
-	defer o.forget(e, name)
 	// Again, because until the claim the room could be made again.
-	if g, gone, err := o.Cluster.Gone(ctx, string(name)); err != nil || !gone || g.To != "" {
-		o.setRemoved(e, false)
-		if e.Room != nil {
-			e.quiet(callsPatience)
-			_, _ = o.shut(e, name) // it logs errors
+	if g, gone, err := o.Cluster.Gone(ctx, string(name)); err == nil && gone && g.To == "" {
+		defer o.forget(e, name)
+		if _, err := o.moveAway(e, name); err != nil {
+			o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
 		}
 		return
 	}
-	if _, err := o.moveAway(e, name); err != nil {
-		o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
+	o.setRemoved(e, false)
+	if e.Room == nil {
+		o.forget(e, name)
+		return
 	}
+	e.quiet(callsPatience)
+	_ = o.closeRoom(e, name) // it logs errors
 }
 
 // leftServers finds out what became of a room that has a copy on this machine but is no longer on the servers: it
