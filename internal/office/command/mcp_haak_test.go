@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session of HAAK reads over MCP: the files record it, and nothing is new twice. When its client has left, it is dead
-// until it registers again.
+// A session of HAAK reads over MCP: the files record it, and nothing is new twice. When its client has left, it is
+// dead until it registers again.
 func TestMCPHaak(t *testing.T) {
 	project := t.TempDir() // outlives the post office
 	env := mcpHome(t)
