@@ -80,12 +80,19 @@ func (h hkProject) register(t *testing.T, session string, more ...string) {
 	h.must(t, append([]string{"haak", "roster", "register", "--session-id", session}, more...)...)
 }
 
-// send sends a message and returns its line.
+// send sends a message and returns its line. On a busy machine the line is written after the command's end.
 func (h hkProject) send(t *testing.T, from, to, body string, more ...string) hkMessage {
 	t.Helper()
+	last := func() (m hkMessage) {
+		if log := h.log(t); len(log) > 0 {
+			m = log[len(log)-1]
+		}
+		return m
+	}
+	before := last()
 	h.must(t, append([]string{"haak", "mailbox", "send", "--from", from, "--to", to, "--body", body}, more...)...)
-	log := h.log(t)
-	return log[len(log)-1]
+	eventually(t, "the message is in the file", func() bool { return last().ID != before.ID })
+	return last()
 }
 
 func (h hkProject) log(t *testing.T) []hkMessage {

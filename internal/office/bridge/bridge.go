@@ -53,6 +53,8 @@ const (
 	lastRetry  = 10 * time.Second
 	// patience is how long a sender waits for slow files. After it the send succeeds as it does when they fail.
 	patience = 100 * time.Millisecond
+	// firstPatience is how long the first callers of a room wait for its files.
+	firstPatience = time.Second
 	// stuckAfter is how long the use of the files may make no progress before the status reports that they hang.
 	stuckAfter = 3 * time.Second
 	// syncPatience is how long Sync waits for files that hang or for a long import, which then continues without it.

@@ -194,6 +194,16 @@ func (s *Set) Await(ctx context.Context, seq mail.Seq) {
 	}
 }
 
+// AwaitLooks returns when all bridges have looked at their files once, and after a second in any case. Before that,
+// mail that was read in the files while no post office ran would be unread.
+func (s *Set) AwaitLooks(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, firstPatience)
+	defer cancel()
+	for _, r := range s.all() {
+		r.until(ctx, func(s *mail.BridgeStatus, _ int) bool { return r.looked > 0 || !s.Running })
+	}
+}
+
 // Statuses returns the bridges' statuses in the order of adding.
 func (s *Set) Statuses() []mail.BridgeStatus {
 	out := []mail.BridgeStatus{}

@@ -59,3 +59,34 @@ func TestSlowIsNotHanging(t *testing.T) {
 	}
 	d.want("one")
 }
+
+// TestFirstCallersWait: whoever opens a room waits until its bridges have read the files once, but not for long.
+func TestFirstCallersWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		takes time.Duration
+		reads bool
+	}{{"slow", 300 * time.Millisecond, true}, {"hanging", 3 * firstPatience, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			kind, enough := notes(), make(chan struct{})
+			d := newDeskOf(t, kind)
+			d.bridge(mail.BridgeBoth)
+			d.set.Close()
+			d.write("x1 bob bob theirs\n")
+			d.kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
+				return &slowFiles{noteFiles: noteFiles{file: lines.Open(o.Dir, "notes", 0o600),
+					has: make(map[string]bool)}, working: o.Working, enough: enough}, nil
+			}
+			time.AfterFunc(c.takes, func() { close(enough) })
+			began := time.Now()
+			d.start()
+			d.set.AwaitLooks(t.Context())
+			if got := len(d.inbox()) > 0; got != c.reads {
+				t.Errorf("after %v the mail in the files is there: %v, want %v", time.Since(began), got, c.reads)
+			}
+			<-enough
+		})
+	}
+}

@@ -22,7 +22,12 @@ func (o *Set) startBridges(e *Entry, name mail.RoomName, log *slog.Logger) error
 	e.Bridges = bridge.NewSet(o.Dialects, o.bridgesDir(name), bridge.Options{
 		Room: e.Room, Log: log, Getenv: os.Getenv, RetainAge: retention.Age, RetainCount: retention.Count,
 	})
-	return e.Reconcile(context.Background())
+	ctx := context.Background()
+	if err := e.Reconcile(ctx); err != nil {
+		return err
+	}
+	e.Bridges.AwaitLooks(ctx)
+	return nil
 }
 
 // Reconcile runs the bridges that the room knows and whose directories are on this machine, and no others.
