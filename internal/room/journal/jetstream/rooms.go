@@ -211,7 +211,7 @@ func bucket(ctx context.Context, js jetstream.JetStream, create bool,
 }
 
 // Gone returns what happened to a room that is no longer on the cluster; false if it never was there. It asks the
-// leader: of the other servers, which a table asks too, one may not have heard yet that the room was made again.
+// leader. KeyValue.Get would ask any server, and one that was suspended may not have heard of the last change.
 func (c *Cluster) Gone(ctx context.Context, room string) (Gone, bool, error) {
 	var g Gone
 	table := c.cfg.Prefix + "-gone"
