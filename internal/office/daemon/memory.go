@@ -60,11 +60,11 @@ func boundGarbage(ctx context.Context, restsAfter time.Duration) {
 		if ctx.Err() != nil {
 			return
 		}
-		live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		runtimemetrics.Read(live)
-		spare = spareFor(live[0].Value.Uint64(), spare, time.Since(last))
-		last = time.Now()
-		if next := gcPercent(live[0].Value.Uint64(), spare); next != percent { // setting it stops the world
+		samples := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		runtimemetrics.Read(samples)
+		live := samples[0].Value.Uint64()
+		spare, last = spareFor(live, spare, time.Since(last)), time.Now()
+		if next := gcPercent(live, spare); next != percent { // setting it stops the world
 			percent = next
 			debug.SetGCPercent(next)
 		}

@@ -208,21 +208,22 @@ func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
 		o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
 		return
 	}
-	// Again, because until the claim the room could be made again.
-	if g, gone, err := o.Cluster.Gone(ctx, string(name)); err == nil && gone && g.To == "" {
-		defer o.forget(e, name)
+	// Asked again, because until the claim the room could be made again.
+	g, gone, err := o.Cluster.Gone(ctx, string(name))
+	switch removed := err == nil && gone && g.To == ""; {
+	case removed:
 		if _, err := o.moveAway(e, name); err != nil {
 			o.Log.Warn("room removed elsewhere not removed here", "room", name, "err", err)
 		}
-		return
-	}
-	o.setRemoved(e, false)
-	if e.Room == nil {
 		o.forget(e, name)
-		return
+	case e.Room == nil:
+		o.setRemoved(e, false)
+		o.forget(e, name)
+	default:
+		o.setRemoved(e, false)
+		e.quiet(callsPatience)
+		_ = o.closeRoom(e, name) // it logs errors, and forgets the entry
 	}
-	e.quiet(callsPatience)
-	_ = o.closeRoom(e, name) // it logs errors
 }
 
 // leftServers finds out what became of a room that has a copy on this machine but is no longer on the servers: it

@@ -194,9 +194,11 @@ type Gone struct {
 	At mail.Time    `json:"at"`
 }
 
+func (c *Cluster) goneTable() string { return c.cfg.Prefix + "-gone" }
+
 // goneBucket returns the table of the rooms that were on the cluster.
 func (c *Cluster) goneBucket(ctx context.Context, create bool) (jetstream.KeyValue, error) {
-	return bucket(ctx, c.js, create, jetstream.KeyValueConfig{Bucket: c.cfg.Prefix + "-gone",
+	return bucket(ctx, c.js, create, jetstream.KeyValueConfig{Bucket: c.goneTable(),
 		Replicas: c.cfg.Replicas, Description: "rooms of Pennypost that were removed, or moved to a file"})
 }
 
@@ -214,7 +216,7 @@ func bucket(ctx context.Context, js jetstream.JetStream, create bool,
 // leader. KeyValue.Get would ask any server, and one that was suspended may not have heard of the last change.
 func (c *Cluster) Gone(ctx context.Context, room string) (Gone, bool, error) {
 	var g Gone
-	table := c.cfg.Prefix + "-gone"
+	table := c.goneTable()
 	ask := fmt.Appendf(nil, `{"last_by_subj":"$KV.%s.%s"}`, table, escape(room))
 	msg, err := again(ctx, func(ctx context.Context) (*nats.Msg, error) {
 		return c.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET.KV_"+table, ask)
