@@ -194,8 +194,8 @@ func (s *Set) Await(ctx context.Context, seq mail.Seq) {
 	}
 }
 
-// AwaitLooks returns when all bridges have looked at their files once, and after a second in any case. Until then, mail
-// that was read in the files while no post office ran still counts as unread.
+// AwaitLooks returns when all bridges have looked at their files once, and after a second in any case. Until then,
+// mail that was read in the files while no post office ran still counts as unread.
 func (s *Set) AwaitLooks(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, firstPatience)
 	defer cancel()

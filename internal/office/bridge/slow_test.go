@@ -60,7 +60,7 @@ func TestSlowIsNotHanging(t *testing.T) {
 	d.want("one")
 }
 
-// TestFirstCallersWait: the callers that open a room wait until its bridges have read the files once, but not for long.
+// TestFirstCallersWait: the callers that open a room wait until its bridges have read the files, but not for long.
 func TestFirstCallersWait(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
